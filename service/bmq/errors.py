@@ -1,0 +1,78 @@
+"""Every error this service raises on purpose.
+
+ServiceError
+├── ConfigError       the process cannot start; exit code 2
+├── SetupError        something outside is missing (Java, a jar, a broker, a port); exit code 1
+├── ControlError      one control command is refused with a code of docs/wire-format.md; the job goes on
+├── ReadingError      one record is no reading; it becomes a dead letter with a code; the job goes on
+└── StateError        the saved state cannot be used; the job stops
+
+This module knows the errors and nothing else. Each message says the value, the rule and the way out;
+the outer layer adds where (topic, partition, offset) and what happened to the rest.
+"""
+
+from enum import StrEnum
+
+
+class ServiceError(Exception):
+    """Base class, so that the command line catches one name."""
+
+    exit_code = 1
+
+
+class ConfigError(ServiceError):
+    """The configuration cannot be used; nothing was started."""
+
+    exit_code = 2
+
+
+class SetupError(ServiceError):
+    """Something outside the service is missing or broken: Java, a jar, a broker, a port."""
+
+
+class StateError(ServiceError):
+    """The saved state cannot be used. The job stops, since going on would lose memberships."""
+
+
+class ControlCode(StrEnum):
+    """Why a control command was refused; fixed by docs/wire-format.md."""
+
+    NOT_JSON = "not_json"
+    UNKNOWN_KIND = "unknown_kind"
+    UNKNOWN_FIELD = "unknown_field"
+    UNKNOWN_FEED = "unknown_feed"
+    UNKNOWN_DIMENSION = "unknown_dimension"
+    UNKNOWN_QUERY = "unknown_query"
+    MISSING_FIELD = "missing_field"
+    WRONG_TYPE = "wrong_type"
+    BAD_REGION = "bad_region"
+    BAD_DURATION = "bad_duration"
+    BAD_OPTION = "bad_option"
+
+
+class ControlError(ServiceError):
+    """One control command was refused. Nothing else changed."""
+
+    def __init__(self, code: ControlCode, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class DeadLetterCode(StrEnum):
+    """Why a record of a feed is no reading; fixed by docs/wire-format.md."""
+
+    NOT_JSON = "not_json"
+    MISSING_FIELD = "missing_field"
+    WRONG_TYPE = "wrong_type"
+    NOT_FINITE = "not_finite"
+    OUT_OF_RANGE = "out_of_range"
+    TOO_LARGE = "too_large"
+    NO_STREAM_ID = "no_stream_id"
+
+
+class ReadingError(ServiceError):
+    """One record is no reading. It becomes a dead letter; no stream moves."""
+
+    def __init__(self, code: DeadLetterCode, message: str) -> None:
+        super().__init__(message)
+        self.code = code
