@@ -1,0 +1,219 @@
+"""The metrics endpoint: every promised name is there, and the numbers add up."""
+
+import socket
+from collections.abc import Iterator
+from urllib.request import urlopen
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
+
+from bmq.counters import LATENCY_BUCKETS_SECONDS, Totals, count_latencies
+from bmq.errors import SetupError
+from bmq.metrics import Metrics
+
+# By name, type and labels, as docs/operations.md promises them to users' dashboards.
+PROMISED = {
+    "bmq_readings_total": ("counter", {"feed"}),
+    "bmq_events_total": ("counter", {"kind", "sign", "reason"}),
+    "bmq_dead_letters_total": ("counter", {"feed", "code"}),
+    "bmq_late_readings_total": ("counter", {"feed"}),
+    "bmq_queries": ("gauge", {"kind"}),
+    "bmq_streams": ("gauge", {"feed"}),
+    "bmq_replies_total": ("counter", {"status"}),
+    "bmq_index_visits_total": ("counter", {"engine"}),
+    "bmq_processing_efficiency": ("gauge", {"engine"}),
+    "bmq_batch_seconds": ("histogram", {"le"}),
+    "bmq_event_latency_seconds": ("histogram", {"le"}),
+    "bmq_input_lag_records": ("gauge", {"feed", "partition"}),
+    "bmq_state_bytes": ("gauge", set()),
+    "bmq_replica_rebuilds_total": ("counter", set()),
+    "bmq_up": ("gauge", set()),
+}
+
+FULL = {
+    "shard": 0,
+    "readings": {"stocks": 90, "vehicles": 10},
+    "late": {"stocks": 3},
+    "dead_letters": {"stocks": {"not_json": 2, "wrong_type": 1}},
+    "events": [["border", "+", "moved", 5], ["border", "-", "moved", 4]],
+    "replies": {"accepted": 7, "rejected": 1},
+    "queries": {"border": 7},
+    "streams": {"stocks": 20, "vehicles": 4},
+    "visits": {"segment_list": 40},
+    "useful": {"segment_list": 10},
+    "state_bytes": 1000,
+    "replica_rebuilds": 2,
+    "latency": {"counts": [1, *[0] * (len(LATENCY_BUCKETS_SECONDS) - 1), 2], "sum_seconds": 200.25},
+}
+
+
+@pytest.fixture
+def metrics() -> Iterator[Metrics]:
+    metrics = Metrics(port=0, host="127.0.0.1")
+    metrics.start()
+    yield metrics
+    metrics.stop()
+
+
+def scrape(metrics):
+    """Return {(sample name, sorted labels): value} and {family name: (type, help)}, read over HTTP."""
+    with urlopen(f"http://127.0.0.1:{metrics.port}/metrics", timeout=5) as response:
+        text = response.read().decode()
+    families = list(text_string_to_metric_families(text))
+    samples = {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in families
+        for sample in family.samples
+    }
+    kinds = {
+        family.name + "_total" * (family.type == "counter"): (family.type, family.documentation)
+        for family in families
+    }
+    return samples, kinds
+
+
+def test_every_promised_metric_is_there_from_the_start_with_a_help_text(metrics):
+    _, kinds = scrape(metrics)
+
+    for name, (kind, _) in PROMISED.items():
+        assert kinds[name][0] == kind
+        assert kinds[name][1].endswith(".")
+
+
+def test_every_promised_metric_carries_exactly_the_promised_labels(metrics):
+    metrics.add([FULL])
+    metrics.batch(0.4)
+    metrics.lag("stocks", 0, 17)
+
+    samples, _ = scrape(metrics)
+
+    for name, (kind, labels) in PROMISED.items():
+        sample_name = name + "_bucket" * (kind == "histogram")
+        found = [set(dict(key)) for (sample, key) in samples if sample == sample_name]
+        assert found, f"{name} has no sample"
+        assert all(keys == labels for keys in found)
+
+
+def test_the_numbers_of_one_batch_come_back(metrics):
+    metrics.add([FULL])
+    metrics.batch(0.4)
+    metrics.lag("stocks", 3, 17)
+    metrics.running()
+
+    samples, _ = scrape(metrics)
+
+    expected = {
+        ("bmq_readings_total", (("feed", "stocks"),)): 90,
+        ("bmq_late_readings_total", (("feed", "stocks"),)): 3,
+        ("bmq_dead_letters_total", (("code", "not_json"), ("feed", "stocks"))): 2,
+        ("bmq_events_total", (("kind", "border"), ("reason", "moved"), ("sign", "-"))): 4,
+        ("bmq_replies_total", (("status", "rejected"),)): 1,
+        ("bmq_queries", (("kind", "border"),)): 7,
+        ("bmq_streams", (("feed", "vehicles"),)): 4,
+        ("bmq_index_visits_total", (("engine", "segment_list"),)): 40,
+        ("bmq_processing_efficiency", (("engine", "segment_list"),)): 0.25,
+        ("bmq_state_bytes", ()): 1000,
+        ("bmq_replica_rebuilds_total", ()): 2,
+        ("bmq_input_lag_records", (("feed", "stocks"), ("partition", "3"))): 17,
+        ("bmq_up", ()): 1,
+        ("bmq_batch_seconds_count", ()): 1,
+        ("bmq_batch_seconds_sum", ()): 0.4,
+        ("bmq_event_latency_seconds_bucket", (("le", "0.01"),)): 1,
+        ("bmq_event_latency_seconds_bucket", (("le", "60.0"),)): 1,
+        ("bmq_event_latency_seconds_bucket", (("le", "+Inf"),)): 3,
+        ("bmq_event_latency_seconds_count", ()): 3,
+        ("bmq_event_latency_seconds_sum", ()): 200.25,
+    }
+    assert {key: samples[key] for key in expected} == expected
+
+
+def test_up_is_0_before_the_start_and_after_the_end(metrics):
+    seen = [scrape(metrics)[0]["bmq_up", ()]]
+    metrics.running()
+    seen.append(scrape(metrics)[0]["bmq_up", ()])
+    metrics.ended()
+    seen.append(scrape(metrics)[0]["bmq_up", ()])
+
+    assert seen == [0, 1, 0]
+
+
+def test_the_feeds_of_the_configuration_count_from_0():
+    metrics = Metrics(port=0, host="127.0.0.1", feeds=["stocks"])
+    metrics.start()
+    try:
+        samples, _ = scrape(metrics)
+    finally:
+        metrics.stop()
+
+    assert samples["bmq_readings_total", (("feed", "stocks"),)] == 0
+
+
+def test_a_taken_port_is_one_sentence_with_a_way_out():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+
+        with pytest.raises(SetupError, match=rf"127.0.0.1:{port}.*set another port under \[metrics\]"):
+            Metrics(port=port, host="127.0.0.1").start()
+
+
+def test_a_shard_that_is_absent_in_a_batch_keeps_its_sizes():
+    totals = Totals()
+    totals.add(
+        [
+            {"shard": 0, "streams": {"f": 10}, "state_bytes": 100},
+            {"shard": 1, "streams": {"f": 5}, "state_bytes": 50},
+        ]
+    )
+    totals.add([{"shard": 1, "streams": {"f": 6}, "state_bytes": 60}])
+
+    assert totals.streams() == {"f": 16}
+    assert totals.state_bytes() == 160
+
+
+def test_a_query_counts_once_and_not_once_a_shard():
+    totals = Totals()
+    totals.add([{"shard": 2, "queries": {"border": 3}}, {"shard": 1, "queries": {"border": 3}}])
+
+    assert totals.queries == {"border": 3}
+
+
+def test_a_kind_whose_last_query_went_shows_0():
+    totals = Totals()
+    totals.add([{"shard": 0, "queries": {"border": 3}}])
+    totals.add([{"shard": 0, "queries": {}}])
+
+    assert totals.queries == {"border": 0}
+
+
+def test_a_batch_without_counters_changes_nothing():
+    totals = Totals()
+    totals.add([FULL])
+    totals.add([])
+
+    assert totals.readings == {"stocks": 90, "vehicles": 10}
+    assert totals.queries == {"border": 7}
+
+
+def test_an_engine_without_visits_has_no_efficiency():
+    totals = Totals()
+    totals.add([{"shard": 0, "visits": {"grid": 0}, "useful": {"grid": 0}}])
+
+    assert totals.processing_efficiency() == {}
+
+
+# Whole and half buckets, so that values meet the bucket's ends.
+latencies = st.lists(st.sampled_from([-5, 0, 1, 10, 11, 25, 500, 501, 60_000, 60_001, 10**9]))
+
+
+@given(milliseconds=latencies)
+def test_a_latency_counts_in_the_first_bucket_whose_end_it_does_not_exceed(milliseconds):
+    counted = count_latencies(np.array(milliseconds, dtype=np.int64))
+
+    expected = [0] * (len(LATENCY_BUCKETS_SECONDS) + 1)
+    for ms in milliseconds:
+        expected[sum(end < max(ms, 0) / 1000 for end in LATENCY_BUCKETS_SECONDS)] += 1
+    assert counted["counts"] == expected
+    assert counted["sum_seconds"] == pytest.approx(sum(max(ms, 0) for ms in milliseconds) / 1000)
