@@ -1,0 +1,95 @@
+# Everything a developer or a user of a checkout runs. `make` alone prints what there is.
+#
+#   PYTHON=/path/to/python3.11   another interpreter than the first one found
+#   CONFIG=config/mine.toml      another configuration for `make run`
+#   ARGS="-k ledger -x"          more options for pytest
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+CONFIG ?= config/local.toml
+SCENARIOS ?= tests/scenarios/given.jsonl
+FEED ?= vehicles
+ARGS ?=
+UV_VERSION := 0.13.9
+
+# A name on the path is not enough: pyenv has shims for versions that are not installed, and Debian has Pythons
+# without ensurepip. So each candidate is run.
+USABLE := import sys, ensurepip, venv; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
+PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
+	$$python -c '$(USABLE)' >/dev/null 2>&1 && { echo $$python; break; }; done)
+
+.PHONY: help
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: install
+install: $(INSTALLED) ## Create .venv with everything pinned in requirements.lock
+
+$(INSTALLED): pyproject.toml requirements.lock
+	@[ -n "$(PYTHON)" ] && $(PYTHON) -c '$(USABLE)' 2>/dev/null || { \
+		echo "make: Python 3.11, 3.12 or 3.13 with its venv module is needed (Debian: apt install python3.11-venv); name one with PYTHON=..." >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+# Spark looks at JAVA_HOME before the path, so this does too.
+.PHONY: java
+java:
+	@version=$$("$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -nE 's/.* version "([0-9]+).*/\1/p' || true); \
+	[ "$${version:-0}" -ge 17 ] || { \
+		echo "make: Java 17 or later is needed, found $${version:-none} (Debian: apt install openjdk-17-jre-headless); JAVA_HOME is looked at first" >&2; exit 1; }
+
+.PHONY: run
+run: java $(INSTALLED) ## Run the service with its own Kafka (CONFIG=config/local.toml)
+	$(BIN)/bmq serve --config $(CONFIG)
+
+.PHONY: demo
+demo: java $(INSTALLED) ## Show generated streams live (FEED=vehicles or stocks)
+	$(BIN)/bmq demo $(FEED)
+
+.PHONY: test
+test: java $(INSTALLED) ## Run every test (ARGS="-k name" for some of them)
+	$(BIN)/pytest $(ARGS)
+
+.PHONY: lint
+lint: $(INSTALLED) ## Check style, types and the direction of imports
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: conformance
+conformance: java $(INSTALLED) ## Play a scenario file against the running service (SCENARIOS=path)
+	$(BIN)/python -m tests.conformance $(SCENARIOS)
+
+.PHONY: bench-pipeline
+bench-pipeline: java $(INSTALLED) ## Compare with a plain Spark job (SMOKE=1: a small run)
+	SMOKE=$(SMOKE) $(BIN)/python -m bench.pipeline
+
+.PHONY: schemas
+schemas: $(INSTALLED) ## Write the JSON Schemas of every message
+	$(BIN)/python -m bmq.wire.schemas
+
+.PHONY: reference
+reference: $(INSTALLED) ## Write docs/configuration.md from the models
+	$(BIN)/python -m bmq.config_reference > docs/configuration.md
+
+.PHONY: lock
+lock: ## Pin the newest versions that pyproject.toml allows in requirements.lock
+	$(PYTHON) -m venv .make/lock
+	.make/lock/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	sed -n '/^#/p' requirements.lock > .make/requirements.lock
+	.make/lock/bin/uv --quiet pip compile pyproject.toml --extra dev --universal --upgrade --no-header --no-annotate >> .make/requirements.lock
+	mv .make/requirements.lock requirements.lock
+
+.PHONY: clean
+clean: ## Remove the environment, caches and the data of local runs
+	rm -rf $(VENV) .make var build dist spark-warehouse .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find service bench tests deploy -name __pycache__ -prune -exec rm -rf {} +
