@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from bmq.counters import LATENCY_BUCKETS_SECONDS, Totals, count_latencies
+from bmq.counters import LATENCY_BUCKETS_SECONDS, ShardCounters, Totals, count_latencies
 from bmq.errors import SetupError
 from bmq.metrics import Metrics
 
@@ -33,12 +33,12 @@ PROMISED = {
     "bmq_up": ("gauge", set()),
 }
 
-FULL = {
+FULL: ShardCounters = {
     "shard": 0,
     "readings": {"stocks": 90, "vehicles": 10},
     "late": {"stocks": 3},
     "dead_letters": {"stocks": {"not_json": 2, "wrong_type": 1}},
-    "events": [["border", "+", "moved", 5], ["border", "-", "moved", 4]],
+    "events": [("border", "+", "moved", 5), ("border", "-", "moved", 4)],
     "replies": {"accepted": 7, "rejected": 1},
     "queries": {"border": 7},
     "streams": {"stocks": 20, "vehicles": 4},
@@ -58,7 +58,10 @@ def metrics() -> Iterator[Metrics]:
     metrics.stop()
 
 
-def scrape(metrics):
+Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+def scrape(metrics: Metrics) -> tuple[Samples, dict[str, tuple[str, str]]]:
     """Return {(sample name, sorted labels): value} and {family name: (type, help)}, read over HTTP."""
     with urlopen(f"http://127.0.0.1:{metrics.port}/metrics", timeout=5) as response:
         text = response.read().decode()
@@ -75,7 +78,7 @@ def scrape(metrics):
     return samples, kinds
 
 
-def test_every_promised_metric_is_there_from_the_start_with_a_help_text(metrics):
+def test_every_promised_metric_is_there_from_the_start_with_a_help_text(metrics: Metrics) -> None:
     _, kinds = scrape(metrics)
 
     for name, (kind, _) in PROMISED.items():
@@ -83,7 +86,7 @@ def test_every_promised_metric_is_there_from_the_start_with_a_help_text(metrics)
         assert kinds[name][1].endswith(".")
 
 
-def test_every_promised_metric_carries_exactly_the_promised_labels(metrics):
+def test_every_promised_metric_carries_exactly_the_promised_labels(metrics: Metrics) -> None:
     metrics.add([FULL])
     metrics.batch(0.4)
     metrics.lag("stocks", 0, 17)
@@ -97,7 +100,7 @@ def test_every_promised_metric_carries_exactly_the_promised_labels(metrics):
         assert all(keys == labels for keys in found)
 
 
-def test_the_numbers_of_one_batch_come_back(metrics):
+def test_the_numbers_of_one_batch_come_back(metrics: Metrics) -> None:
     metrics.add([FULL])
     metrics.batch(0.4)
     metrics.lag("stocks", 3, 17)
@@ -130,7 +133,7 @@ def test_the_numbers_of_one_batch_come_back(metrics):
     assert {key: samples[key] for key in expected} == expected
 
 
-def test_up_is_0_before_the_start_and_after_the_end(metrics):
+def test_up_is_0_before_the_start_and_after_the_end(metrics: Metrics) -> None:
     seen = [scrape(metrics)[0]["bmq_up", ()]]
     metrics.running()
     seen.append(scrape(metrics)[0]["bmq_up", ()])
@@ -140,7 +143,7 @@ def test_up_is_0_before_the_start_and_after_the_end(metrics):
     assert seen == [0, 1, 0]
 
 
-def test_the_feeds_of_the_configuration_count_from_0():
+def test_the_feeds_of_the_configuration_count_from_0() -> None:
     metrics = Metrics(port=0, host="127.0.0.1", feeds=["stocks"])
     metrics.start()
     try:
@@ -151,7 +154,7 @@ def test_the_feeds_of_the_configuration_count_from_0():
     assert samples["bmq_readings_total", (("feed", "stocks"),)] == 0
 
 
-def test_a_taken_port_is_one_sentence_with_a_way_out():
+def test_a_taken_port_is_one_sentence_with_a_way_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
 
@@ -159,7 +162,7 @@ def test_a_taken_port_is_one_sentence_with_a_way_out():
             Metrics(port=port, host="127.0.0.1").start()
 
 
-def test_a_shard_that_is_absent_in_a_batch_keeps_its_sizes():
+def test_a_shard_that_is_absent_in_a_batch_keeps_its_sizes() -> None:
     totals = Totals()
     totals.add(
         [
@@ -173,14 +176,14 @@ def test_a_shard_that_is_absent_in_a_batch_keeps_its_sizes():
     assert totals.state_bytes() == 160
 
 
-def test_a_query_counts_once_and_not_once_a_shard():
+def test_a_query_counts_once_and_not_once_a_shard() -> None:
     totals = Totals()
     totals.add([{"shard": 2, "queries": {"border": 3}}, {"shard": 1, "queries": {"border": 3}}])
 
     assert totals.queries == {"border": 3}
 
 
-def test_a_kind_whose_last_query_went_shows_0():
+def test_a_kind_whose_last_query_went_shows_0() -> None:
     totals = Totals()
     totals.add([{"shard": 0, "queries": {"border": 3}}])
     totals.add([{"shard": 0, "queries": {}}])
@@ -188,7 +191,7 @@ def test_a_kind_whose_last_query_went_shows_0():
     assert totals.queries == {"border": 0}
 
 
-def test_a_batch_without_counters_changes_nothing():
+def test_a_batch_without_counters_changes_nothing() -> None:
     totals = Totals()
     totals.add([FULL])
     totals.add([])
@@ -197,7 +200,7 @@ def test_a_batch_without_counters_changes_nothing():
     assert totals.queries == {"border": 7}
 
 
-def test_an_engine_without_visits_has_no_efficiency():
+def test_an_engine_without_visits_has_no_efficiency() -> None:
     totals = Totals()
     totals.add([{"shard": 0, "visits": {"grid": 0}, "useful": {"grid": 0}}])
 
@@ -209,7 +212,7 @@ latencies = st.lists(st.sampled_from([-5, 0, 1, 10, 11, 25, 500, 501, 60_000, 60
 
 
 @given(milliseconds=latencies)
-def test_a_latency_counts_in_the_first_bucket_whose_end_it_does_not_exceed(milliseconds):
+def test_a_latency_counts_in_the_first_bucket_whose_end_it_does_not_exceed(milliseconds: list[int]) -> None:
     counted = count_latencies(np.array(milliseconds, dtype=np.int64))
 
     expected = [0] * (len(LATENCY_BUCKETS_SECONDS) + 1)
