@@ -4,6 +4,7 @@ Knows numpy and nothing of ours. No JSON, no Arrow, no Spark, no Kafka: `wire` t
 `monitor` turns these into these, `wire` turns them back into bytes.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
@@ -225,3 +226,36 @@ class Crossings:
 
     def __len__(self) -> int:
         return self.query_rows.size
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRows:
+    """The last reading of some streams of one feed: rows of the stream table.
+
+    Attributes
+    ----------
+    event_times : int64[n], epoch ms.
+    ordinals : int32[n], how many readings came before this one at the same event time.
+    values : float64[d, n].
+    """
+
+    ids: Ids
+    event_times: Int64s
+    ordinals: Int32s
+    values: Float64s
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What changed in one shard; a snapshot is a list of these, applied to an empty monitor.
+
+    Attributes
+    ----------
+    commands : the accepted ones, in offset order. They are applied before the rest.
+    streams : feed name -> the streams touched, as they are now.
+    silent : (query id, stream id) -> whether that membership is silent now.
+    """
+
+    commands: tuple[Put | Delete, ...]
+    streams: Mapping[str, StreamRows]
+    silent: Mapping[tuple[str, str], bool]

@@ -1,0 +1,230 @@
+"""The stream table of one feed and shard: stream id -> slot, last reading, order among equal times.
+
+Knows streams and readings, no queries. The paper's table maps a stream to its RS node; here it keeps the value,
+as the n-D BMQ does, and the position hint belongs to the index (which may be rebuilt at any time).
+"""
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from bmq.kernels import streams as kernel
+from bmq.kernels.hashing import hash_ids
+from bmq.records import Bools, Bytes, Float64s, Ids, Int32s, Int64s, Readings, StreamRows
+
+NEVER = kernel.NEVER
+T = TypeVar("T", bound=np.generic)
+
+INITIAL_STREAMS = 1024  # doubles as needed; smaller only costs a few growths
+
+
+@dataclass(frozen=True, slots=True)
+class Chained:
+    """Readings in the order in which they apply, each with the one it followed.
+
+    Attributes
+    ----------
+    rows : int64[n], the reading's position in the input.
+    slots : int32[n].
+    moved : bool[n], false at first sight.
+    values, previous_values : float64[d, n], the latter valid where moved.
+    previous_times : int64[n], valid where moved.
+    ordinals : int32[n], readings of that stream before it at the same event time.
+    n_late : how many readings were older than their stream's last one and changed nothing.
+    """
+
+    rows: Int64s
+    slots: Int32s
+    moved: Bools
+    values: Float64s
+    previous_values: Float64s
+    previous_times: Int64s
+    ordinals: Int32s
+    n_late: int
+
+
+class StreamTable:
+    """Streams of one feed and shard, by slot 0..n_slots - 1.
+
+    A slot is given at the first reading, or earlier by a query that names the stream; it is never taken back.
+    Memory: 8 * d + 45 bytes a stream, its id, and 8 to 16 bytes of hash table.
+    """
+
+    def __init__(self, n_dims: int) -> None:
+        self.n_dims = n_dims
+        self.n_slots = 0
+        self.any_seen = False  # whether any stream has had a reading
+        self._table: Int32s = np.full(4 * INITIAL_STREAMS, -1, dtype=np.int32)
+        self._hashes = np.empty(INITIAL_STREAMS, dtype=np.uint64)
+        self._id_starts: Int64s = np.zeros(INITIAL_STREAMS + 1, dtype=np.int64)
+        self._arena: Bytes = np.empty(16 * INITIAL_STREAMS, dtype=np.uint8)
+        self._last_times: Int64s = np.full(INITIAL_STREAMS, NEVER, dtype=np.int64)
+        self._ordinals: Int32s = np.zeros(INITIAL_STREAMS, dtype=np.int32)
+        self._values: Float64s = np.zeros((n_dims, INITIAL_STREAMS))
+        self._scratch: Int64s = np.full(INITIAL_STREAMS, NEVER, dtype=np.int64)
+        self._touched: Bools = np.zeros(INITIAL_STREAMS, dtype=np.bool_)
+        self._touched_slots: Int32s = np.empty(INITIAL_STREAMS, dtype=np.int32)
+        self._n_touched = 0
+
+    @property
+    def last_times(self) -> Int64s:
+        """Event time of each stream's last reading, int64[n_slots]; ``NEVER`` where there was none."""
+        return self._last_times[: self.n_slots]
+
+    @property
+    def ordinals(self) -> Int32s:
+        """Readings that came before the last one at its event time, int32[n_slots]."""
+        return self._ordinals[: self.n_slots]
+
+    @property
+    def values(self) -> Float64s:
+        """Each stream's last value, float64[d, n_slots]; zero where there was no reading."""
+        return self._values[:, : self.n_slots]
+
+    @property
+    def n_seen(self) -> int:
+        """How many streams have had a reading."""
+        return int(np.count_nonzero(self.last_times != NEVER))
+
+    def slots_of(self, ids: Ids) -> Int32s:
+        """Return the slot of each id, int32[n], giving new ones to ids not met before."""
+        slots = np.empty(len(ids), dtype=np.int32)
+        done = 0
+        while True:
+            done, self.n_slots = kernel.find_or_add(
+                ids.starts,
+                ids.bytes,
+                ids.hashes,
+                done,
+                self._table,
+                self._hashes,
+                self._id_starts,
+                self._arena,
+                self.n_slots,
+                slots,
+            )
+            if done == len(ids):
+                return slots
+            self._grow(int(ids.starts[done + 1] - ids.starts[done]))
+
+    def ids_of(self, slots: Int32s) -> Ids:
+        """Return the ids of ``slots``, in that order."""
+        starts, data = kernel.gather_ids(slots, self._id_starts, self._arena)
+        return Ids(starts, data, self._hashes[slots])
+
+    def text_of(self, slot: int) -> str:
+        """Return the id in ``slot``."""
+        return self._arena[self._id_starts[slot] : self._id_starts[slot + 1]].tobytes().decode()
+
+    def apply(self, readings: Readings) -> Chained:
+        """Apply readings given in (partition, offset) order, and return what each one followed.
+
+        Order is (event time, partition, offset) within a stream. A reading older than its stream's last applied
+        one is late and changes nothing; one at the same time applies (docs/semantics.md, order and lateness).
+        """
+        self.any_seen |= len(readings) > 0
+        slots = self.slots_of(readings.ids)
+        times, values = readings.event_times, readings.values
+        rows = None
+        if not kernel.in_order(slots, times, self._scratch):
+            rows = np.argsort(times, kind="stable")
+            slots, times, values = slots[rows], times[rows], np.ascontiguousarray(values[:, rows])
+        n = slots.size
+        kinds = np.empty(n, dtype=np.uint8)
+        previous_times = np.empty(n, dtype=np.int64)
+        previous_values = np.empty((self.n_dims, n))
+        ordinals = np.empty(n, dtype=np.int32)
+        self._n_touched = kernel.chain(
+            slots,
+            times,
+            values,
+            self._last_times,
+            self._ordinals,
+            self._values,
+            self._touched,
+            self._touched_slots,
+            self._n_touched,
+            kinds,
+            previous_times,
+            previous_values,
+            ordinals,
+        )
+        if rows is None:
+            rows = np.arange(n, dtype=np.int64)
+        applied = kinds != kernel.LATE
+        n_late = n - int(np.count_nonzero(applied))
+        if n_late:
+            rows, slots, kinds, ordinals = rows[applied], slots[applied], kinds[applied], ordinals[applied]
+            values, previous_times = values[:, applied], previous_times[applied]
+            previous_values = previous_values[:, applied]
+        return Chained(
+            rows, slots, kinds == kernel.MOVED, values, previous_values, previous_times, ordinals, n_late
+        )
+
+    def take_touched(self) -> StreamRows:
+        """Return the streams changed since the last call, as they are now, and forget that they changed."""
+        slots = self._touched_slots[: self._n_touched].copy()
+        self._touched[slots] = False
+        self._n_touched = 0
+        return self.rows_of(slots)
+
+    def rows_of(self, slots: Int32s) -> StreamRows:
+        """Return the rows of the table in ``slots``."""
+        return StreamRows(
+            self.ids_of(slots), self._last_times[slots], self._ordinals[slots], self._values[:, slots]
+        )
+
+    def seen_slots(self) -> Int32s:
+        """Return the slots of the streams that have had a reading, ascending."""
+        return np.flatnonzero(self.last_times != NEVER).astype(np.int32)
+
+    def put_rows(self, rows: StreamRows) -> None:
+        """Set streams as another table's ``take_touched`` gave them."""
+        self.any_seen |= len(rows.ids) > 0
+        slots = self.slots_of(rows.ids)
+        self._last_times[slots] = rows.event_times
+        self._ordinals[slots] = rows.ordinals
+        self._values[:, slots] = rows.values
+
+    def _grow(self, id_length: int) -> None:
+        capacity = self._hashes.size
+        if self.n_slots == capacity:
+            self._hashes = _enlarged(self._hashes, 2 * capacity, 0)
+            self._id_starts = _enlarged(self._id_starts, 2 * capacity + 1, 0)
+            self._last_times = _enlarged(self._last_times, 2 * capacity, NEVER)
+            self._ordinals = _enlarged(self._ordinals, 2 * capacity, 0)
+            self._scratch = _enlarged(self._scratch, 2 * capacity, NEVER)
+            self._touched = _enlarged(self._touched, 2 * capacity, False)
+            self._touched_slots = _enlarged(self._touched_slots, 2 * capacity, 0)
+            values = np.zeros((self.n_dims, 2 * capacity))
+            values[:, :capacity] = self._values
+            self._values = values
+        if 2 * (self.n_slots + 1) > self._table.size:
+            self._table = np.full(2 * self._table.size, -1, dtype=np.int32)
+            kernel.rehash(self._hashes, self.n_slots, self._table)
+        used = int(self._id_starts[self.n_slots])
+        if used + id_length > self._arena.size:
+            self._arena = _enlarged(self._arena, max(2 * self._arena.size, used + id_length), 0)
+
+    def _check(self) -> None:
+        """State every invariant of the table; for tests."""
+        # Every id is found in its own slot, so no two slots hold the same id.
+        everything = np.arange(self.n_slots, dtype=np.int32)
+        ids = self.ids_of(everything)
+        assert np.array_equal(hash_ids(ids.starts, ids.bytes), ids.hashes)
+        assert np.array_equal(self.slots_of(ids), everything)
+        assert len({ids.text(i) for i in range(len(ids))}) == self.n_slots
+        # The hash table is at most half full, and holds each slot once.
+        assert 2 * self.n_slots <= self._table.size
+        assert np.array_equal(np.sort(self._table[self._table >= 0]), everything)
+        # Scratch is clean between calls, and the touched list is the touched set.
+        assert (self._scratch == NEVER).all()
+        assert set(self._touched_slots[: self._n_touched]) == set(np.flatnonzero(self._touched))
+
+
+def _enlarged(array: npt.NDArray[T], size: int, fill: int) -> npt.NDArray[T]:
+    larger = np.full(size, fill, dtype=array.dtype)
+    larger[: array.size] = array
+    return larger

@@ -1,0 +1,209 @@
+"""The stream table's inner loops: find streams by id, chain the readings of each. Arrays in, numbers out.
+
+An open-addressing hash table of slots; the id itself decides, since two ids may share a hash:
+
+    hash & mask ──► table[h] = slot ──► slot_hashes[slot], arena[id_starts[slot]:id_starts[slot + 1]]
+                    -1: free, else try h + 1
+"""
+
+import numpy as np
+from numba import njit
+
+from bmq.records import Bools, Bytes, Float64s, Int32s, Int64s, UInt64s
+
+NEVER = np.iinfo(np.int64).min  # event time of a stream that has a slot and no reading yet
+
+LATE, FIRST, MOVED = 0, 1, 2
+
+
+@njit(cache=True)
+def _same_id(starts: Int64s, data: Bytes, i: int, id_starts: Int64s, arena: Bytes, slot: int) -> bool:
+    begin, length = starts[i], starts[i + 1] - starts[i]
+    at = id_starts[slot]
+    if id_starts[slot + 1] - at != length:
+        return False
+    for j in range(length):  # noqa: SIM110 - numba has no generators here
+        if data[begin + j] != arena[at + j]:
+            return False
+    return True
+
+
+@njit(cache=True)
+def find_or_add(
+    starts: Int64s,
+    data: Bytes,
+    hashes: UInt64s,
+    first: int,
+    table: Int32s,
+    slot_hashes: UInt64s,
+    id_starts: Int64s,
+    arena: Bytes,
+    n_slots: int,
+    slots: Int32s,
+) -> tuple[int, int]:
+    """Write the slot of ids ``first`` and later, adding those not met before, while there is room.
+
+    Parameters
+    ----------
+    starts, data, hashes : int64[n + 1], uint8[], uint64[n]
+        The ids, as in ``records.Ids``.
+    first : int
+        Where to go on after a call that ran out of room.
+    table : int32[a power of two]
+        At most half full, -1 where free.
+    slot_hashes, id_starts, arena : uint64[capacity], int64[capacity + 1], uint8[]
+        The known ids; ``id_starts[n_slots]`` is the used part of ``arena``.
+    n_slots : int
+        How many are known.
+    slots : int32[n]
+        Receives the slots.
+
+    Returns
+    -------
+    tuple of int
+        (the first id not done, or n; the new ``n_slots``). Fewer than n: grow the arrays and call again.
+
+    Notes
+    -----
+    Raises nothing. Expected O(1) comparisons an id. No allocation.
+    """
+    n = starts.size - 1
+    mask = table.size - 1
+    for i in range(first, n):
+        h = np.int64(hashes[i] & np.uint64(mask))
+        slot = table[h]
+        while slot >= 0:
+            if slot_hashes[slot] == hashes[i] and _same_id(starts, data, i, id_starts, arena, slot):
+                break
+            h = (h + 1) & mask
+            slot = table[h]
+        if slot < 0:
+            length = starts[i + 1] - starts[i]
+            at = id_starts[n_slots]
+            if n_slots == slot_hashes.size or 2 * (n_slots + 1) > table.size or at + length > arena.size:
+                return i, n_slots
+            slot = n_slots
+            table[h] = slot
+            slot_hashes[slot] = hashes[i]
+            for j in range(length):
+                arena[at + j] = data[starts[i] + j]
+            id_starts[slot + 1] = at + length
+            n_slots += 1
+        slots[i] = slot
+    return n, n_slots
+
+
+@njit(cache=True)
+def rehash(slot_hashes: UInt64s, n_slots: int, table: Int32s) -> None:
+    """Fill an empty ``table`` (int32, all -1, more than twice ``n_slots`` long) with the known slots."""
+    mask = table.size - 1
+    for slot in range(n_slots):
+        h = np.int64(slot_hashes[slot] & np.uint64(mask))
+        while table[h] >= 0:
+            h = (h + 1) & mask
+        table[h] = slot
+
+
+@njit(cache=True)
+def in_order(slots: Int32s, event_times: Int64s, latest: Int64s) -> bool:
+    """Return whether the readings of each stream ascend by event time as they stand.
+
+    Parameters
+    ----------
+    slots, event_times : int32[n], int64[n]
+        The readings, ascending by (partition, offset).
+    latest : int64[n_slots]
+        Scratch, all ``NEVER``; restored before the return.
+
+    Notes
+    -----
+    Raises nothing. Two passes; a sort of the same readings costs ten times as much, and almost every batch is
+    in order already, since a stream lives in one partition.
+    """
+    ordered = True
+    done = slots.size
+    for i in range(slots.size):
+        slot = slots[i]
+        if event_times[i] < latest[slot]:
+            ordered = False
+            done = i
+            break
+        latest[slot] = event_times[i]
+    for i in range(done):
+        latest[slots[i]] = NEVER
+    return ordered
+
+
+@njit(cache=True)
+def chain(
+    slots: Int32s,
+    event_times: Int64s,
+    values: Float64s,
+    last_times: Int64s,
+    ordinals: Int32s,
+    last_values: Float64s,
+    touched: Bools,
+    touched_slots: Int32s,
+    n_touched: int,
+    kinds: Bytes,
+    previous_times: Int64s,
+    previous_values: Float64s,
+    reading_ordinals: Int32s,
+) -> int:
+    """Apply readings one after the other to the stream table and write what each one followed.
+
+    Parameters
+    ----------
+    slots, event_times, values : int32[n], int64[n], float64[d, n]
+        The readings, each stream's ascending by (event time, partition, offset).
+    last_times, ordinals, last_values : int64[capacity], int32[capacity], float64[d, capacity]
+        The stream table; holds each stream's newest reading afterwards.
+    touched, touched_slots, n_touched : bool[capacity], int32[capacity], int
+        The slots changed since the last delta, as a set and as a list.
+    kinds : uint8[n]
+        Receives LATE (older than the stream's last: nothing changed), FIRST or MOVED.
+    previous_times, previous_values : int64[n], float64[d, n]
+        Receive the reading before, where MOVED.
+    reading_ordinals : int32[n]
+        Receives how many readings of the stream came before at the same event time.
+
+    Returns
+    -------
+    int
+        The new ``n_touched``. Raises nothing; one pass.
+    """
+    n_dims = values.shape[0]
+    for i in range(slots.size):
+        slot = slots[i]
+        last = last_times[slot]
+        if event_times[i] < last:
+            kinds[i] = LATE
+            continue
+        kinds[i] = FIRST if last == NEVER else MOVED
+        previous_times[i] = last
+        for k in range(n_dims):
+            previous_values[k, i] = last_values[k, slot]
+            last_values[k, slot] = values[k, i]
+        ordinals[slot] = ordinals[slot] + 1 if event_times[i] == last else 0
+        reading_ordinals[i] = ordinals[slot]
+        last_times[slot] = event_times[i]
+        if not touched[slot]:
+            touched[slot] = True
+            touched_slots[n_touched] = slot
+            n_touched += 1
+    return n_touched
+
+
+@njit(cache=True)
+def gather_ids(slots: Int32s, id_starts: Int64s, arena: Bytes) -> tuple[Int64s, Bytes]:
+    """Return the ids of ``slots`` as (starts int64[n + 1], bytes uint8[]): one buffer, in that order."""
+    starts = np.empty(slots.size + 1, dtype=np.int64)
+    starts[0] = 0
+    for i in range(slots.size):
+        starts[i + 1] = starts[i] + id_starts[slots[i] + 1] - id_starts[slots[i]]
+    data = np.empty(starts[slots.size], dtype=np.uint8)
+    for i in range(slots.size):
+        at = id_starts[slots[i]]
+        for j in range(starts[i + 1] - starts[i]):
+            data[starts[i] + j] = arena[at + j]
+    return starts, data
