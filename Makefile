@@ -79,7 +79,7 @@ schemas: $(INSTALLED) ## Write the JSON Schemas of every message
 
 .PHONY: reference
 reference: $(INSTALLED) ## Write docs/configuration.md from the models
-	$(BIN)/python -m bmq.config_reference > docs/configuration.md
+	$(BIN)/python -m bmq.config.reference > docs/configuration.md
 
 .PHONY: lock
 lock: ## Pin the newest versions that pyproject.toml allows in requirements.lock

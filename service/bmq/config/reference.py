@@ -1,0 +1,128 @@
+"""The text of docs/configuration.md, from the models; `make reference` writes it."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bmq.config.kafka import KafkaSection
+from bmq.config.section import Section
+from bmq.config.sections import FeedSection, JobSection, MetricsSection, TopicsSection
+
+_SECTIONS: dict[str, type[Section]] = {
+    "kafka": KafkaSection,
+    "topics": TopicsSection,
+    "feeds.NAME": FeedSection,
+    "job": JobSection,
+    "metrics": MetricsSection,
+}
+
+_BEFORE = """\
+# Configuration
+
+<!-- Written by `make reference` from service/bmq/config: change it there. -->
+
+A TOML file, given with `--config`, and over it the environment. Both are checked as a whole before anything
+starts; every fault is told at once, and the exit code is 2. `config/local.toml` is one to start from.
+
+- **Environment**: `BMQ_SECTION__OPTION`, such as `BMQ_JOB__SHARDS=8`. Two underscores go one level down.
+- **Feeds**: `BMQ_FEEDS__VEHICLES__TOPIC=positions`. A feed's name has `a-z`, `0-9`, `-` and single `_`.
+- **Lists and tables** in the environment are JSON: `BMQ_FEEDS__VEHICLES__DIMENSIONS='["x", "y"]'`.
+- An option that does not exist is a fault, in the file and in the environment.
+- So is an option that is not built yet.
+- Topics are distinct: each feed's from every other and from the service's own four. `a.b` and `a_b` count as
+  the same, as they do for Kafka.
+"""
+
+_AFTER = """\
+## Kafka options
+
+`[kafka.options]` holds any option of a Kafka client. It goes unchanged to Spark's clients in the JVM and to
+librdkafka, which the command line uses. All these are the same thing:
+
+```toml
+[kafka.options]
+"security.protocol" = "SASL_SSL"
+security.protocol = "SASL_SSL"         # without quotes: TOML makes a table of it, and it is flattened
+```
+
+```sh
+BMQ_KAFKA__OPTIONS__SECURITY_PROTOCOL=SASL_SSL     # single underscores become dots
+BMQ_KAFKA__OPTIONS='{"security.protocol": "SASL_SSL"}'
+```
+
+- **Both know** `security.protocol`, `sasl.mechanism`, `client.id`, `client.rack`, `fetch.max.bytes`,
+  `max.partition.fetch.bytes`, `fetch.min.bytes`, `session.timeout.ms`, `linger.ms`, `batch.size`,
+  `compression.type`, `acks`, `ssl.key.password`, `ssl.keystore.location`, `ssl.keystore.password`.
+- **Only the JVM knows** `sasl.jaas.config`, `ssl.truststore.*`, `ssl.keystore.type` and names that end in
+  `.class`, `.classes` or `.handler`. They are kept from librdkafka, which would refuse to start.
+- **Only librdkafka knows** `sasl.username`, `sasl.password` and `ssl.ca.location`. The JVM warns and
+  goes on.
+- So a broker with SASL needs both `sasl.jaas.config` and `sasl.username` with `sasl.password`, and one with a
+  certificate authority of its own both `ssl.truststore.location` and `ssl.ca.location`.
+- **Refused**, since the service or Spark sets them: `bootstrap.servers`, `auto.offset.reset`,
+  `enable.auto.commit`, `group.id`, `interceptor.classes`, and the serializers and deserializers.
+- **Secrets**: the value of an option whose name contains `password`, `secret`, `jaas`, `token` or
+  `ssl.key.pem` is shown as `***` in logs and errors. Prefer the environment for them.
+- A name that has an underscore itself cannot be written.
+"""
+
+
+def reference() -> str:
+    """Return the whole document."""
+    return "\n".join([_BEFORE, *(_section(name, model) for name, model in _SECTIONS.items()), _AFTER])
+
+
+def _section(name: str, model: type[Section]) -> str:
+    options = "\n".join(_options(name, model))
+    return f"""\
+## `[{name}]`
+
+{model.__doc__}
+
+| option | type | default | meaning |
+|---|---|---|---|
+{options}
+"""
+
+
+def _options(section: str, model: type[Section]) -> Iterator[str]:
+    properties: Mapping[str, Mapping[str, Any]] = model.model_json_schema()["properties"]
+    for option, schema in properties.items():
+        default = _default(model, option, schema)
+        yield f"| `{option}` | {_type(schema)} | {default} | {schema['description']} |"
+
+
+def _default(model: type[Section], option: str, schema: Mapping[str, Any]) -> str:
+    if model.model_fields[option].is_required():
+        return "required"
+    if "default" not in schema:  # made by a factory: a table
+        return "empty"
+    return "absent" if schema["default"] is None else _code(json.dumps(schema["default"]))
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    """Return the type of an option in a reader's words."""
+    match schema:
+        case {"enum": values}:
+            return " or ".join(_code(json.dumps(value)) for value in values)
+        case {"anyOf": [inner, {"type": "null"}]}:
+            return _type(inner)
+        case {"type": "integer", "minimum": low, "maximum": high}:
+            return f"whole number, {low} to {high}"
+        case {"type": "integer", "minimum": low}:
+            return f"whole number, {low} or more"
+        case {"type": "array"}:
+            return "list of texts"
+        case {"type": "boolean"}:
+            return "`true` or `false`"
+        case {"type": "object"}:
+            return "table"
+    return "text"
+
+
+def _code(text: str) -> str:
+    return f"`{text}`"
+
+
+if __name__ == "__main__":
+    print(reference(), end="")

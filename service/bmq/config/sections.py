@@ -1,0 +1,179 @@
+"""Every option of every section but `kafka`: type, default, meaning and the rule for one value.
+
+The docstring below an option is its text in docs/configuration.md. What a later version builds is an option
+here too, so that it is refused by name and never ignored.
+"""
+
+import re
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    model_validator,
+)
+
+from bmq import records
+from bmq.config.section import Section
+
+# Kafka's own rule (org.apache.kafka.common.internals.Topic).
+_TOPIC = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
+_DURATION = re.compile(r"(\d+)(ms|s|m|h|d)")
+_TRIGGER = re.compile(r"\d+ seconds?|available_now")
+
+
+def _topic(name: str) -> str:
+    if not _TOPIC.fullmatch(name):
+        raise ValueError("a topic has 1 to 249 of the characters a-z A-Z 0-9 . _ -; choose such a name")
+    return name
+
+
+def _whole(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("a whole number is needed; write one")
+    return value
+
+
+def _trigger(text: str) -> str:
+    if not _TRIGGER.fullmatch(text):
+        raise ValueError('write "N seconds" with a whole N, or "available_now"')
+    return text
+
+
+def _no_lateness(text: str) -> str:
+    duration = _DURATION.fullmatch(text)
+    if duration is None:
+        raise ValueError('a duration is a whole number with ms, s, m, h or d, such as "90s"; write "0s"')
+    if int(duration[1]) > 0:
+        raise ValueError('holding late readings is not built yet; write "0s" or leave the option out')
+    return text
+
+
+def _later(refused: object) -> AfterValidator:
+    """Return the rule that ``refused`` waits for a later version."""
+
+    def check(value: Any) -> Any:
+        if value == refused:
+            raise ValueError("not built yet; leave the option out for the default")
+        return value
+
+    return AfterValidator(check)
+
+
+def _refuse(value: Any) -> Any:
+    raise ValueError("not built yet; leave the option out")
+
+
+Topic = Annotated[str, AfterValidator(_topic)]
+FieldName = Annotated[str, Field(min_length=1)]
+Whole = Annotated[int, BeforeValidator(_whole)]
+NotBuilt = Annotated[str | None, AfterValidator(_refuse)]
+
+
+class TopicsSection(Section):
+    """The topics that the service reads commands from and writes to."""
+
+    control: Topic = "bmq.control"
+    """Commands: key = query id, value = definition. One partition, compacted."""
+    replies: Topic = "bmq.replies"
+    """One reply a command."""
+    events: Topic = "bmq.events"
+    """Events of every query that names no topic of its own."""
+    dead_letter: Topic = "bmq.dead-letter"
+    """Records of feeds that are no readings, unchanged, with the reason in headers."""
+    membership: NotBuilt = None
+    """Who is inside now. Not built yet: refused."""
+    key: Literal["stream_id", "query_id"] = "stream_id"
+    """The key of the events."""
+    allowed_output_prefix: str = "bmq."
+    """What the `output_topic` of a query must begin with."""
+    layout: Literal["crossing", "reading"] = "crossing"
+    """`crossing`: one event a crossing. `reading`: one event a reading that crossed anything."""
+
+    @model_validator(mode="after")
+    def _key_fits_layout(self) -> Self:
+        if self.layout == "reading" and self.key == "query_id":
+            raise ValueError(
+                'with layout = "reading" one event is about many queries, so key = "query_id" has no '
+                "meaning; change one of the two"
+            )
+        return self
+
+
+class FeedSection(Section):
+    """One input topic and the fields of its records. `NAME` is the name that queries use."""
+
+    topic: Topic
+    """The topic to read."""
+    format: Annotated[Literal["json", "csv", "avro"], _later("avro")] = "json"
+    """How record values are written. `avro` is not built yet: refused."""
+    stream_id: FieldName
+    """The field that names the stream, or `@key` for the record key."""
+    event_time: FieldName | None = None
+    """The field with the event time, epoch milliseconds or RFC 3339. Absent: the record's timestamp."""
+    dimensions: Annotated[tuple[FieldName, ...], Field(min_length=1)]
+    """The numeric fields that regions are about."""
+    attributes: tuple[FieldName, ...] = ()
+    """Further fields, for `where` in a query."""
+    space: Annotated[Literal["plane", "lonlat"], _later("lonlat")] = "plane"
+    """`plane`: plain numbers. `lonlat`: degrees; not built yet: refused."""
+    max_lateness: Annotated[str, AfterValidator(_no_lateness)] = "0s"
+    """How long readings are held to put them in order. More than zero is not built yet: refused."""
+    stream_ttl: NotBuilt = None
+    """The silence that ends a stream. Not built yet: refused."""
+    idle_advance: NotBuilt = None
+    """Lets wall time move the clock of a silent feed. Not built yet: refused."""
+    max_future: NotBuilt = None
+    """How far a reading may be ahead of its record's timestamp. Not built yet: refused."""
+    join: Annotated[bool, _later(True)] = False
+    """Whether join queries may use the feed. `true` is not built yet: refused."""
+
+    @model_validator(mode="after")
+    def _fields_are_distinct(self) -> Self:
+        fields = [self.stream_id, *self.dimensions, *self.attributes]
+        if self.event_time is not None:
+            fields.append(self.event_time)
+        twice = sorted({field for field in fields if fields.count(field) > 1})
+        if twice:
+            raise ValueError(
+                f"{', '.join(twice)} stands more than once among stream_id, event_time, dimensions and "
+                "attributes; give each field one role"
+            )
+        return self
+
+    def record(self, name: str) -> records.Feed:
+        """Return the feed as the other layers know it."""
+        return records.Feed(
+            name=name,
+            topic=self.topic,
+            stream_id=self.stream_id,
+            dimensions=self.dimensions,
+            event_time=self.event_time,
+            format=records.Format(self.format),
+            attributes=self.attributes,
+        )
+
+
+class JobSection(Section):
+    """How the streaming query runs."""
+
+    checkpoint: str = Field("var/checkpoint", min_length=1)
+    """Folder or URI of offsets and state. It belongs to one service at a time."""
+    shards: Whole = Field(4, ge=1, le=1024)
+    """Into how many parts the streams are divided. Fixed for a checkpoint."""
+    trigger: Annotated[str, AfterValidator(_trigger)] = "0 seconds"
+    """`N seconds` between batches (0: as soon as there is input), or `available_now`: read all and stop."""
+    starting_offsets: Literal["latest", "earliest"] = "latest"
+    """Where feeds are read from on a new checkpoint. The control topic is always read from its beginning."""
+    max_readings_per_batch: Whole = Field(400_000, ge=1)
+    """The most records of all feeds together in one batch."""
+    delivery: Annotated[Literal["at_least_once", "exactly_once"], _later("exactly_once")] = "at_least_once"
+    """`exactly_once` is not built yet: refused."""
+
+
+class MetricsSection(Section):
+    """Where Prometheus finds the metrics."""
+
+    port: Whole = Field(9108, ge=0, le=65535)
+    """Port of `/metrics`. 0: any free port."""

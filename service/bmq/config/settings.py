@@ -1,0 +1,153 @@
+"""File and environment put together, and the rules that hold between sections."""
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+
+from bmq import records
+from bmq.config.faults import ENVIRONMENT_PREFIX, describe, unknown_variables
+from bmq.config.kafka import KafkaSection
+from bmq.config.sections import FeedSection, JobSection, MetricsSection, TopicsSection
+from bmq.errors import ConfigError
+
+# No capitals and no double underscore, since a feed's name is a part of the names of environment variables.
+_FEED_NAME = re.compile(r"(?!.*__)[a-z0-9][a-z0-9_-]*(?<!_)")
+
+
+def _feed_name(name: str) -> str:
+    if not _FEED_NAME.fullmatch(name):
+        raise ValueError("a feed's name has a-z, 0-9, - and single _ inside; rename it")
+    return name
+
+
+class _Environment(EnvSettingsSource):
+    """Variables as pydantic-settings reads them, except that only what looks like a list or a table is JSON.
+
+    Otherwise a password of digits would come back as a number, and `1.10` as `1.1`.
+    """
+
+    def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:
+        if not str(value).lstrip().startswith(("[", "{")):
+            raise ValueError(value)
+        return json.loads(value)
+
+
+class Config(BaseSettings):
+    """The whole configuration. Building one raises ConfigError with every fault in one message."""
+
+    model_config = SettingsConfigDict(
+        frozen=True, extra="forbid", env_prefix=ENVIRONMENT_PREFIX, env_nested_delimiter="__"
+    )
+
+    kafka: KafkaSection = Field(default_factory=KafkaSection)
+    topics: TopicsSection = Field(default_factory=TopicsSection)
+    feeds: dict[Annotated[str, AfterValidator(_feed_name)], FeedSection] = Field(default_factory=dict)
+    job: JobSection = Field(default_factory=JobSection)
+    metrics: MetricsSection = Field(default_factory=MetricsSection)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Return the sources, the strongest first: the environment, then the file."""
+        return _Environment(settings_cls), init_settings
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _collect_faults(cls, document: dict[str, Any], check: ModelWrapValidatorHandler[Self]) -> Self:
+        """Return the configuration, or raise with every fault, those between sections included.
+
+        The rules between sections look at the raw document: else a fault in one feed would hide that two
+        others share a topic, and a user would mend one fault a start.
+        """
+        faults = unknown_variables(os.environ, cls.model_fields)
+        config = None
+        try:
+            config = check(document)
+        except ValidationError as error:
+            faults += [describe(fault, cls) for fault in error.errors()]
+        faults += _faults_between(document)
+        if faults or config is None:
+            raise ConfigError("\n".join(faults))
+        return config
+
+    def feed_records(self) -> dict[str, records.Feed]:
+        """Return the feeds by name, as the other layers know them."""
+        return {name: feed.record(name) for name, feed in self.feeds.items()}
+
+    def with_broker(self, bootstrap_servers: str) -> Self:
+        """Return the same configuration with an address: that of the Kafka which the service started."""
+        kafka = self.kafka.model_copy(update={"bootstrap_servers": bootstrap_servers})
+        return self.model_copy(update={"kafka": kafka})
+
+
+def load_config(path: Path | None) -> Config:
+    """Return the configuration of a file (None: none) with the environment over it.
+
+    Raises
+    ------
+    ConfigError
+        The file cannot be read or is no TOML, or the whole has faults: one line each, all in one message.
+    """
+    document = {} if path is None else _read(path)
+    where = "configuration from the environment" if path is None else str(path)
+    try:
+        return Config(**document)
+    except ConfigError as error:
+        faults = str(error).splitlines()
+        lines = "\n".join(f"  - {fault}" for fault in faults)
+        count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
+        raise ConfigError(f"{where}: {count}\n{lines}\nEvery option is in docs/configuration.md.") from None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: {error.strerror}. Name a file that can be read, e.g. config/local.toml."
+        ) from None
+    except ValueError as error:  # TOMLDecodeError, and UnicodeDecodeError
+        raise ConfigError(f"{path}: no TOML: {error}. Mend the file at that place.") from None
+
+
+def _faults_between(document: Mapping[str, Any]) -> list[str]:
+    """Return the faults that no section can see alone; the sections may be faulty themselves."""
+    feeds = document.get("feeds", {})
+    topics = document.get("topics", {})
+    if not isinstance(feeds, Mapping) or not isinstance(topics, Mapping):
+        return []
+    if not feeds:
+        return ["feeds: name at least one; add a table [feeds.NAME] with topic, stream_id, dimensions"]
+    topic_by_role = {
+        f"topics.{name}": topics.get(name, TopicsSection.model_fields[name].default)
+        for name in ("control", "replies", "events", "dead_letter")
+    }
+    for name, feed in feeds.items():
+        topic_by_role[f"feeds.{name}.topic"] = feed.get("topic") if isinstance(feed, Mapping) else None
+    return _shared_topics({role: topic for role, topic in topic_by_role.items() if isinstance(topic, str)})
+
+
+def _shared_topics(topic_by_role: Mapping[str, str]) -> list[str]:
+    """Return a fault for each topic with two roles. Kafka takes `a.b` and `a_b` for the same name."""
+    faults = []
+    first_role_by_topic: dict[str, str] = {}
+    for role, topic in topic_by_role.items():
+        first_role = first_role_by_topic.setdefault(topic.replace(".", "_"), role)
+        if first_role != role:
+            first_topic = json.dumps(topic_by_role[first_role])
+            faults.append(f"{role} = {json.dumps(topic)}: {first_role} is {first_topic}; choose another")
+    return faults
