@@ -1,0 +1,129 @@
+"""The topics on the broker: which there are, the missing ones made, and where they end.
+
+Knows Kafka's administration and the rules for our topics (the control topic has one partition and is
+compacted). Knows no message.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it re-exports without saying so
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
+
+from bmq.connect import CONNECT_TIMEOUT_SECONDS, Options, admin_client, explained
+from bmq.errors import SetupError
+
+BROKER_DEFAULT = -1  # Kafka's own word for "as num.partitions and default.replication.factor say"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicState:
+    """A topic as it is on the broker."""
+
+    name: str
+    n_partitions: int
+    compacted: bool
+
+
+class Topics:
+    """The topics of one broker.
+
+    Parameters
+    ----------
+    options : client options with `bootstrap.servers`.
+
+    Notes
+    -----
+    Every method raises `SetupError` where the broker refuses, or does not answer in CONNECT_TIMEOUT_SECONDS.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._admin: AdminClient = admin_client(options)
+
+    def partitions(self) -> dict[str, int]:
+        """Return the number of partitions of every topic."""
+        with explained(self._options):
+            metadata = self._admin.list_topics(timeout=CONNECT_TIMEOUT_SECONDS)
+        return {name: len(topic.partitions) for name, topic in metadata.topics.items()}
+
+    def state(self, name: str) -> TopicState | None:
+        """Return the topic, or None where there is none of that name."""
+        n_partitions = self.partitions().get(name)
+        if n_partitions is None:
+            return None
+        resource = ConfigResource(ResourceType.TOPIC, name)
+        with explained(self._options):
+            (future,) = self._admin.describe_configs(
+                [resource], request_timeout=CONNECT_TIMEOUT_SECONDS
+            ).values()
+            policy = future.result()["cleanup.policy"].value
+        return TopicState(name, n_partitions, "compact" in policy.split(","))
+
+    def create_missing(
+        self, control: str, others: Iterable[str], n_partitions: int = BROKER_DEFAULT
+    ) -> list[str]:
+        """Create the topics that are not there, and return their names.
+
+        Parameters
+        ----------
+        control : the control topic; created with one partition, compacted.
+        others : all other topics, with ``n_partitions`` partitions.
+
+        Raises
+        ------
+        SetupError
+            If the control topic is there with more than one partition: commands would lose their order.
+        """
+        there = self.partitions()
+        if there.get(control, 1) != 1:
+            raise SetupError(
+                f"Control topic {control!r} has {there[control]} partitions, but commands keep their order "
+                "in one only. Name another under [topics] in the configuration, "
+                "or delete this one and put the queries again."
+            )
+        wanted = [NewTopic(control, 1, BROKER_DEFAULT, config={"cleanup.policy": "compact"})]
+        wanted += [NewTopic(name, n_partitions, BROKER_DEFAULT) for name in dict.fromkeys(others)]
+        missing = [topic for topic in wanted if topic.topic not in there]
+        if missing:
+            self._create(missing)
+        return [topic.topic for topic in missing]
+
+    def end_offsets(self, names: Iterable[str]) -> dict[str, dict[int, int]]:
+        """Return, for each topic that is there, the offset that each partition's next record will get."""
+        return self._offsets(names, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+
+    def begin_offsets(self, names: Iterable[str]) -> dict[str, dict[int, int]]:
+        """Return, for each topic that is there, the offset of each partition's oldest record."""
+        return self._offsets(names, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+
+    def _offsets(self, names: Iterable[str], spec: OffsetSpec) -> dict[str, dict[int, int]]:
+        there = self.partitions()
+        wanted = {
+            TopicPartition(name, partition): spec for name in names for partition in range(there.get(name, 0))
+        }
+        ends: dict[str, dict[int, int]] = {}
+        if not wanted:
+            return ends
+        with explained(self._options):
+            futures = self._admin.list_offsets(wanted, request_timeout=CONNECT_TIMEOUT_SECONDS)
+            for at, future in futures.items():
+                ends.setdefault(at.topic, {})[at.partition] = future.result().offset
+        return ends
+
+    def _create(self, missing: list[NewTopic]) -> None:
+        with explained(self._options):
+            futures = self._admin.create_topics(missing, request_timeout=CONNECT_TIMEOUT_SECONDS)
+            for future in futures.values():
+                try:
+                    future.result()
+                except KafkaException as error:
+                    # Another process of ours was faster.
+                    if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                        raise
