@@ -72,16 +72,8 @@ def fetch(request: Request, folder: Path) -> list[Path]:
         settings.write_text(_settings())
         module.write_text(_module(request))
         ivy: list[str | Path] = [find_java(), "-cp", _ivy_jar(), "org.apache.ivy.Main"]
-        options: list[str | Path] = [
-            "-settings",
-            settings,
-            "-ivy",
-            module,
-            "-cache",
-            folder,
-            "-cachepath",
-            found,
-        ]
+        inputs: list[str | Path] = ["-settings", settings, "-ivy", module]
+        outputs: list[str | Path] = ["-cache", folder, "-cachepath", found]
         try:
             run = subprocess.run(
                 [*ivy, *inputs, *outputs],
