@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import TypeVar
+from wsgiref.simple_server import WSGIServer
 
 from prometheus_client import CollectorRegistry, Gauge, Histogram, start_http_server
 from prometheus_client.metrics_core import (
@@ -57,6 +58,7 @@ class Metrics:
     def __init__(self, port: int, host: str = "0.0.0.0", feeds: Iterable[str] = ()) -> None:
         self.port = port
         self._host = host
+        self._server: WSGIServer | None = None
         self._lock = threading.Lock()
         self._totals = Totals()
         for feed in feeds:
@@ -86,7 +88,7 @@ class Metrics:
             If the port cannot be bound.
         """
         try:
-            self._server, self._thread = start_http_server(self.port, self._host, self._registry)
+            self._server, _ = start_http_server(self.port, self._host, self._registry)
         except OSError as error:
             raise SetupError(
                 f"Metrics cannot be served at {self._host}:{self.port}: {error.strerror}. "
@@ -95,10 +97,11 @@ class Metrics:
         self.port = self._server.server_port
 
     def stop(self) -> None:
-        """Stop serving and free the port."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        """Stop serving and free the port; nothing where it is not served."""
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._server = None
 
     def add(self, batch: Iterable[ShardCounters]) -> None:
         """Add the counters of one batch: one object a shard that had work."""

@@ -95,27 +95,29 @@ class Topics:
             self._create(missing)
         return [topic.topic for topic in missing]
 
-    def end_offsets(self, names: Iterable[str]) -> dict[str, dict[int, int]]:
-        """Return, for each topic that is there, the offset that each partition's next record will get."""
-        return self._offsets(names, OffsetSpec.latest())  # type: ignore[no-untyped-call]
-
     def begin_offsets(self, names: Iterable[str]) -> dict[str, dict[int, int]]:
         """Return, for each topic that is there, the offset of each partition's oldest record."""
         return self._offsets(names, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
 
-    def _offsets(self, names: Iterable[str], spec: OffsetSpec) -> dict[str, dict[int, int]]:
+    def end_offsets(self, names: Iterable[str]) -> dict[str, dict[int, int]]:
+        """Return, for each topic that is there, the offset that each partition's next record will get."""
+        return self._offsets(names, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+
+    def _offsets(self, names: Iterable[str], which: OffsetSpec) -> dict[str, dict[int, int]]:
         there = self.partitions()
         wanted = {
-            TopicPartition(name, partition): spec for name in names for partition in range(there.get(name, 0))
+            TopicPartition(name, partition): which
+            for name in names
+            for partition in range(there.get(name, 0))
         }
-        ends: dict[str, dict[int, int]] = {}
+        offsets: dict[str, dict[int, int]] = {}
         if not wanted:
-            return ends
+            return offsets
         with explained(self._options):
             futures = self._admin.list_offsets(wanted, request_timeout=CONNECT_TIMEOUT_SECONDS)
             for at, future in futures.items():
-                ends.setdefault(at.topic, {})[at.partition] = future.result().offset
-        return ends
+                offsets.setdefault(at.topic, {})[at.partition] = future.result().offset
+        return offsets
 
     def _create(self, missing: list[NewTopic]) -> None:
         with explained(self._options):
