@@ -1,0 +1,107 @@
+"""What a checkpoint is bound to, written once beside Spark's own files.
+
+    <checkpoint>/bmq.json   format, shards, feeds, where reading began, end of the control topic then
+
+A restart compares it with the configuration and refuses what would silently be wrong: another number of shards
+would look for streams in the wrong state, another list of dimensions would read numbers as what they are not.
+"""
+
+import json
+from typing import Any
+
+import msgspec
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from bmq.errors import ConfigError, StateError
+from bmq.records import Feed
+
+FORMAT = 1
+_FILE = "bmq.json"
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Where a checkpoint began, and what it is bound to.
+
+    Attributes
+    ----------
+    start_offsets : feed -> partition -> offset of the first reading.
+    control_end : end of the control topic then; deletes before it need no answer.
+    dimensions : feed -> its dimensions, in order.
+    """
+
+    shards: int
+    start_offsets: dict[str, dict[int, int]]
+    control_end: int
+    dimensions: dict[str, list[str]]
+    format: int = FORMAT
+
+
+class CheckpointFolder:
+    """The checkpoint's own file, on whatever file system Hadoop finds for its address."""
+
+    def __init__(self, spark: SparkSession, location: str) -> None:
+        self._location = location
+        self._jvm: Any = spark._jvm
+        self._path = self._jvm.org.apache.hadoop.fs.Path(location, _FILE)
+        hadoop = spark._jsc.hadoopConfiguration()  # type: ignore[attr-defined]
+        self._file_system = self._path.getFileSystem(hadoop)
+
+    def read(self) -> Origin | None:
+        """Return the origin; None where the checkpoint is new.
+
+        Raises
+        ------
+        StateError : it was written by another format of it.
+        """
+        if not self._file_system.exists(self._path):
+            return None
+        stream = self._file_system.open(self._path)
+        try:
+            text = self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
+        finally:
+            stream.close()
+        found = json.loads(text).get("format")
+        if found != FORMAT:
+            raise StateError(
+                f"checkpoint {self._location} has format {found}, and this version reads {FORMAT}. Run the version that "
+                "made it, or set job.checkpoint to a new folder: the queries come back from the control topic."
+            )
+        return msgspec.json.decode(text, type=Origin)
+
+    def write(self, origin: Origin) -> None:
+        """Write the origin of a new checkpoint.
+
+        Raises
+        ------
+        ConfigError : the place cannot be written.
+        """
+        try:
+            stream = self._file_system.create(self._path, True)
+            stream.write(msgspec.json.encode(origin))
+            stream.close()
+        except Py4JJavaError as error:
+            raise ConfigError(
+                f"checkpoint {self._location!r} cannot be written ({error.java_exception.getMessage()}). Set "
+                "job.checkpoint to a folder or URI that this user may write."
+            ) from error
+
+
+def must_fit(origin: Origin, location: str, shards: int, feeds: dict[str, Feed]) -> None:
+    """Raise ConfigError where the configuration does not fit the checkpoint."""
+    if origin.shards != shards:
+        raise ConfigError(
+            f"job.shards is {shards}, but checkpoint {location!r} was made with {origin.shards}, and its streams are "
+            f"divided that way. Set job.shards = {origin.shards}, or job.checkpoint to a new folder."
+        )
+    for name, dimensions in origin.dimensions.items():
+        if name not in feeds:
+            raise ConfigError(
+                f"checkpoint {location!r} has state of feed {name!r}, which the configuration no longer names. Put "
+                f"[feeds.{name}] back, or set job.checkpoint to a new folder."
+            )
+        if list(feeds[name].dimensions) != dimensions:
+            raise ConfigError(
+                f"feeds.{name}.dimensions is {list(feeds[name].dimensions)}, but checkpoint {location!r} has values of "
+                f"{dimensions}, in that order. Put it back, or set job.checkpoint to a new folder."
+            )

@@ -1,0 +1,101 @@
+"""The streaming query: two Kafka sources, decode, one stateful operator, one Kafka sink.
+
+    control ──► decode_control ───┐
+                                  ├─► groupBy(shard) ─► ShardProcessor ─► observe ─► Kafka
+    feeds ────► decode_readings ──┘
+
+Both sources belong to one query, so both offsets are in one log and a replay sees the same batches.
+"""
+
+import json
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's convention
+from pyspark.sql.streaming.query import StreamingQuery
+
+from bmq.config import Config
+from bmq.job.checkpoint import Origin
+from bmq.job.decode import FRAME_DDL, decode_control, decode_readings
+from bmq.job.output import OUTPUT_DDL, headers_column
+from bmq.job.plan import Plan
+from bmq.job.stateful import ShardProcessor
+
+# A poll fetches what a task reads in some milliseconds, so that the broker's answer is not waited for often.
+_READ_OPTIONS = {
+    "kafka.max.poll.records": "50000",
+    "kafka.max.partition.fetch.bytes": "16777216",
+    "kafka.fetch.max.bytes": "67108864",
+}
+
+OBSERVATION = "bmq"  # the name under which the counters come back
+
+
+def start_pipeline(
+    spark: SparkSession, config: Config, origin: Origin, plan: Plan
+) -> StreamingQuery:
+    """Start the streaming query on its checkpoint and return it."""
+    frames = _control_frames(spark, config, plan).union(
+        _reading_frames(spark, config, origin, plan)
+    )
+    output = frames.groupBy("shard").transformWithStateInPandas(
+        ShardProcessor(plan), outputStructType=OUTPUT_DDL, outputMode="append", timeMode="none"
+    )
+    counters = [
+        F.max(F.when(F.col("shard") == shard, F.col("counters"))).alias(f"shard_{shard}")
+        for shard in range(plan.n_shards)
+    ]
+    messages = (
+        output.observe(OBSERVATION, *counters)
+        .where("topic IS NOT NULL")
+        .select("topic", "key", "value", F.expr(headers_column()).alias("headers"))
+    )
+    writer = (
+        messages.writeStream.format("kafka")
+        .queryName("bmq")
+        .outputMode("append")
+        .option("checkpointLocation", config.job.checkpoint)
+        .options(**config.kafka.spark_options())
+    )
+    if config.job.trigger == "available_now":
+        writer = writer.trigger(availableNow=True)
+    else:
+        writer = writer.trigger(processingTime=config.job.trigger)
+    return writer.start()
+
+
+def _control_frames(
+    spark: SparkSession, config: Config, plan: Plan
+) -> DataFrame:
+    records = (
+        spark.readStream.format("kafka")
+        .options(**{**_READ_OPTIONS, **config.kafka.spark_options()})
+        .option("subscribe", config.topics.control)
+        .option("startingOffsets", "earliest")
+        # Compaction removes offsets, and a topic made anew restarts them; neither loses a reading.
+        .option("failOnDataLoss", "false")
+        .load()
+        .select("key", "value", "offset")
+    )
+    return records.mapInArrow(decode_control(plan), FRAME_DDL)
+
+
+def _reading_frames(
+    spark: SparkSession, config: Config, origin: Origin, plan: Plan
+) -> DataFrame:
+    records = (
+        spark.readStream.format("kafka")
+        .options(**{**_READ_OPTIONS, **config.kafka.spark_options()})
+        .option("subscribe", ",".join(feed.topic for feed in plan.feeds.values()))
+        .option("startingOffsets", json.dumps(_by_topic(plan, origin.start_offsets)))
+        .option("maxOffsetsPerTrigger", config.job.max_readings_per_batch)
+        .load()
+        .select("key", "value", "topic", "partition", "offset", F.expr("unix_millis(timestamp) AS timestamp"))
+    )
+    return records.mapInArrow(decode_readings(plan), FRAME_DDL)
+
+
+def _by_topic(plan: Plan, offsets: dict[str, dict[int, int]]) -> dict[str, dict[str, int]]:
+    return {
+        plan.feeds[feed].topic: {str(partition): offset for partition, offset in partitions.items()}
+        for feed, partitions in offsets.items()
+    }

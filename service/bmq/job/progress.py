@@ -1,0 +1,67 @@
+"""Spark's progress reports to our metrics: counters, batch times, lag."""
+
+import json
+import threading
+
+import msgspec
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+from bmq.counters import ShardCounters
+from bmq.job.pipeline import OBSERVATION
+from bmq.job.plan import Plan
+from bmq.metrics import Metrics
+
+_decode = msgspec.json.Decoder(ShardCounters).decode
+
+
+class ProgressListener(StreamingQueryListener):
+    """Feeds the metrics; called by Spark on a thread of its own.
+
+    batch_ended : set whenever a batch has ended.
+    """
+
+    def __init__(self, metrics: Metrics, plan: Plan) -> None:
+        self._metrics = metrics
+        self._feed_by_topic = {feed.topic: name for name, feed in plan.feeds.items()}
+        self.batch_ended = threading.Event()
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
+        """Nothing to do: the service says itself that it runs."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
+        """Take a batch's counters, time and lag."""
+        self.batch_ended.set()
+        progress = event.progress
+        observed = progress.observedMetrics.get(OBSERVATION)
+        if observed is not None:
+            self._metrics.add([_decode(counters) for counters in observed if counters is not None])
+            self._metrics.batch(progress.durationMs["triggerExecution"] / 1000)
+        for source in progress.sources:
+            self._note_lag(source.latestOffset, source.endOffset)
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802 - Spark's name
+        """An idle query is not in a batch."""
+        self.batch_ended.set()
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
+        """Say that the streaming query runs no more."""
+        self.batch_ended.set()
+        self._metrics.ended()
+
+    def _note_lag(self, latest: str | None, end: str | None) -> None:
+        if not latest or not end:
+            return
+        ends = json.loads(end)
+        for topic, partitions in json.loads(latest).items():
+            feed = self._feed_by_topic.get(topic)
+            if feed is None:
+                continue
+            for partition, offset in partitions.items():
+                read = ends.get(topic, {}).get(partition, 0)
+                self._metrics.lag(feed, int(partition), max(0, offset - read))

@@ -1,0 +1,225 @@
+"""A shard's state in the state store, and its replica in a worker's memory.
+
+The store is the truth: a chain of entries, each one batch's delta, and now and then a snapshot.
+
+    head ──► version v, token t                  snapshot s, pages 0..p-1
+    entry s+1 ◄── entry s+2 ◄── … ◄── entry v    (each holds its own token and its parent's)
+
+A replica is any worker's copy at some (version, token). It is used as it is where the head says the same, caught
+up with the entries after it where its token is on the chain, and read anew otherwise. Tokens are random: a task
+that failed after it had advanced its replica leaves one whose token is on no chain, so it can never pass for the
+state, not even where the retry reached the same version.
+
+Knows the order of reads and writes, and no Spark: `Store` is the part of Spark's state API that it needs.
+"""
+
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import msgspec
+
+from bmq.errors import StateError
+from bmq.monitor.monitor import Monitor
+from bmq.wire.state import pack_delta, unpack_delta
+
+FORMAT = 1
+
+# A snapshot is due when the log since the last one has grown to this many times the snapshot. 4: snapshots then
+# are at most a fifth of all bytes written, and a lost replica reads at most five times the live state.
+LOG_TO_SNAPSHOT = 4
+# ... but not for less than this many bytes (a tiny state would be snapshotted in each batch) ...
+LOG_BYTES_MIN = 4_000_000
+# ... and always after this many entries, since each costs a round trip when a replica is read.
+LOG_ENTRIES_MAX = 400
+
+
+class Head(msgspec.Struct, frozen=True, array_like=True):
+    """What the store holds for one shard.
+
+    next_offsets : feed -> partition -> the first offset not yet read.
+    """
+
+    format: int = FORMAT
+    version: int = 0
+    token: bytes = b""
+    snapshot_version: int = 0
+    snapshot_pages: int = 0
+    snapshot_bytes: int = 0
+    log_bytes: int = 0
+    next_offsets: dict[str, dict[int, int]] = {}
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True):
+    """One batch's delta and its place in the chain."""
+
+    parent: bytes
+    token: bytes
+    delta: bytes
+
+
+class Store(Protocol):
+    """The state of one shard, as bytes."""
+
+    def head(self) -> bytes | None:
+        """Return the head, None in a new state."""
+
+    def set_head(self, head: bytes) -> None:
+        """Replace the head."""
+
+    def get(self, key: str) -> bytes | None:
+        """Return an entry or page; None where there is none."""
+
+    def put(self, key: str, value: bytes) -> None:
+        """Write an entry or page."""
+
+    def remove(self, key: str) -> None:
+        """Remove an entry or page."""
+
+
+@dataclass(slots=True)
+class Replica:
+    """A shard's tables in memory, and the version and token of the state they hold."""
+
+    monitor: Monitor
+    version: int = 0
+    token: bytes = b""
+
+
+def read_head(store: Store) -> Head:
+    """Return the shard's head; a new one where the state is new.
+
+    Raises
+    ------
+    StateError : the state was written by another format of it.
+    """
+    stored = store.head()
+    if stored is None:
+        return Head()
+    found = msgspec.msgpack.decode(stored)[0]
+    if found != FORMAT:
+        raise StateError(
+            f"the checkpoint holds state of format {found}, and this version reads format {FORMAT}. Run the version "
+            "that wrote it, or start with a new checkpoint: the queries come back from the control topic, and every "
+            "stream is seen for the first time again."
+        )
+    return msgspec.msgpack.decode(stored, type=Head)
+
+
+def catch_up(
+    cached: Replica | None, head: Head, store: Store, new_monitor: Callable[[], Monitor]
+) -> tuple[Replica, bool]:
+    """Return a replica at the head, and whether it had to be read anew."""
+    if cached is not None and _advance(cached, head, store):
+        return cached, False
+    replica = Replica(new_monitor(), head.snapshot_version)
+    for page in range(head.snapshot_pages):
+        replica.monitor.apply_delta(unpack_delta(_must_get(store, _page_key(head.snapshot_version, page))))
+    for version in range(head.snapshot_version + 1, head.version + 1):
+        entry = _entry(store, version)
+        replica.monitor.apply_delta(unpack_delta(entry.delta))
+    replica.version, replica.token = head.version, head.token
+    return replica, head.version > 0
+
+
+def commit(replica: Replica, head: Head, store: Store, next_offsets: dict[str, dict[int, int]]) -> Head:
+    """Write what changed in the replica's monitor, and return the new head.
+
+    1. The delta becomes the next entry, unless nothing changed.
+    2. Where the log has grown long, a snapshot replaces it.
+    3. The head names both. Spark commits all three together or none.
+    """
+    delta = replica.monitor.take_delta()
+    new = replace_offsets(head, next_offsets)
+    if delta.commands or delta.streams or delta.silent:
+        token = secrets.token_bytes(8)
+        entry = msgspec.msgpack.encode(Entry(head.token, token, pack_delta(delta)))
+        store.put(_entry_key(head.version + 1), entry)  # 1
+        new = msgspec.structs.replace(
+            new, version=head.version + 1, token=token, log_bytes=head.log_bytes + len(entry)
+        )
+        if _snapshot_is_due(new):
+            new = _write_snapshot(replica.monitor, new, store)  # 2
+    if new != head:
+        store.set_head(msgspec.msgpack.encode(new))  # 3
+    replica.version, replica.token = new.version, new.token
+    return new
+
+
+def replace_offsets(head: Head, next_offsets: dict[str, dict[int, int]]) -> Head:
+    """Return the head with the partitions' next offsets moved on."""
+    merged = {feed: dict(partitions) for feed, partitions in head.next_offsets.items()}
+    for feed, partitions in next_offsets.items():
+        merged.setdefault(feed, {}).update(partitions)
+    return msgspec.structs.replace(head, next_offsets=merged)
+
+
+def state_bytes(head: Head) -> int:
+    """Return the size of the shard's state."""
+    return head.snapshot_bytes + head.log_bytes
+
+
+def _advance(replica: Replica, head: Head, store: Store) -> bool:
+    """Apply the entries after the replica's version; False where it is not on the head's chain."""
+    if replica.version == head.version:
+        return replica.token == head.token
+    if not head.snapshot_version <= replica.version < head.version:
+        return False
+    entries = _entries(store, replica.version + 1, head.version)
+    first = next(entries)
+    if first.parent != replica.token:
+        return False
+    replica.monitor.apply_delta(unpack_delta(first.delta))
+    for entry in entries:
+        replica.monitor.apply_delta(unpack_delta(entry.delta))
+    replica.version, replica.token = head.version, head.token
+    return True
+
+
+def _snapshot_is_due(head: Head) -> bool:
+    enough = head.log_bytes >= max(LOG_BYTES_MIN, LOG_TO_SNAPSHOT * head.snapshot_bytes)
+    return enough or head.version - head.snapshot_version >= LOG_ENTRIES_MAX
+
+
+def _write_snapshot(monitor: Monitor, head: Head, store: Store) -> Head:
+    n_pages = 0
+    n_bytes = 0
+    for page in monitor.snapshot():
+        packed = pack_delta(page)
+        store.put(_page_key(head.version, n_pages), packed)
+        n_pages += 1
+        n_bytes += len(packed)
+    for page_number in range(head.snapshot_pages):
+        store.remove(_page_key(head.snapshot_version, page_number))
+    for version in range(head.snapshot_version + 1, head.version + 1):
+        store.remove(_entry_key(version))
+    return msgspec.structs.replace(
+        head, snapshot_version=head.version, snapshot_pages=n_pages, snapshot_bytes=n_bytes, log_bytes=0
+    )
+
+
+def _entries(store: Store, first: int, last: int) -> Iterator[Entry]:
+    return (_entry(store, version) for version in range(first, last + 1))
+
+
+def _entry(store: Store, version: int) -> Entry:
+    return msgspec.msgpack.decode(_must_get(store, _entry_key(version)), type=Entry)
+
+
+def _must_get(store: Store, key: str) -> bytes:
+    value = store.get(key)
+    if value is None:
+        raise StateError(
+            f"the checkpoint's state lacks {key!r}, which its head names: the state is damaged. Restore the checkpoint "
+            "from a copy, or start with a new one: the queries come back from the control topic."
+        )
+    return value
+
+
+def _entry_key(version: int) -> str:
+    return f"entry/{version}"
+
+
+def _page_key(version: int, page: int) -> str:
+    return f"snapshot/{version}/{page}"
