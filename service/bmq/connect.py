@@ -4,8 +4,10 @@ Knows confluent-kafka and nothing of our topics or messages.
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import TypeVar
 from uuid import uuid4
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
@@ -17,7 +19,25 @@ from bmq.errors import SetupError
 # seconds; a user who waits longer than this for "not reachable" thinks that the command hangs.
 CONNECT_TIMEOUT_SECONDS = 10.0
 
+# Seconds between two tries of what a broker could not do yet; a new partition gets its leader in about 0.1.
+RETRY_SECONDS = 0.05
+
+# No broker answers, or not in time. Clients go on trying by themselves.
+UNREACHABLE = frozenset(
+    {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT, KafkaError._RESOLVE}
+)
+
+# A partition has no leader, as far as this client or its broker knows: just made, or moving to another broker.
+LEADERLESS = frozenset(
+    {
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+    }
+)
+
 Options = Mapping[str, str]
+Answer = TypeVar("Answer")
 
 # Takes librdkafka's own log lines ("%3|170…|FAIL|…"), which would stand beside our one sentence.
 _LOG = logging.getLogger("bmq.kafka")
@@ -49,6 +69,18 @@ def consumer(options: Options) -> Consumer:
         return Consumer(own | dict(options), logger=_LOG)
 
 
+def patiently(ask: Callable[[], Answer]) -> Answer:
+    """Return what ``ask`` returns; while a partition has no leader, ask again, for CONNECT_TIMEOUT_SECONDS."""
+    deadline = time.monotonic() + CONNECT_TIMEOUT_SECONDS
+    while True:
+        try:
+            return ask()
+        except KafkaException as error:
+            if error.args[0].code() not in LEADERLESS or time.monotonic() > deadline:
+                raise
+        time.sleep(RETRY_SECONDS)
+
+
 @contextmanager
 def explained(options: Options) -> Iterator[None]:
     """Turn errors of the client into a `SetupError` that names the broker and the way out."""
@@ -72,9 +104,7 @@ def _sentence(options: Options, raised: KafkaException) -> str:
     if not isinstance(error, KafkaError):
         return f"Kafka at {servers}: {error}. Look at the broker's log."
     match error.code():
-        case (
-            KafkaError._TRANSPORT | KafkaError._ALL_BROKERS_DOWN | KafkaError._TIMED_OUT | KafkaError._RESOLVE
-        ):
+        case code if code in UNREACHABLE:
             return (
                 f"No Kafka answers at {servers}. "
                 "Start one with 'bmq broker' or 'bmq serve', or name another with --bootstrap."

@@ -16,7 +16,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it re-expor
     ResourceType,
 )
 
-from bmq.connect import CONNECT_TIMEOUT_SECONDS, Options, admin_client, explained
+from bmq.connect import CONNECT_TIMEOUT_SECONDS, Options, admin_client, explained, patiently
 from bmq.errors import SetupError
 
 BROKER_DEFAULT = -1  # Kafka's own word for "as num.partitions and default.replication.factor say"
@@ -69,7 +69,7 @@ class Topics:
     def create_missing(
         self, control: str, others: Iterable[str], n_partitions: int = BROKER_DEFAULT
     ) -> list[str]:
-        """Create the topics that are not there, and return their names.
+        """Create the topics that are not there, wait until they can be used, and return their names.
 
         Parameters
         ----------
@@ -110,13 +110,16 @@ class Topics:
             for name in names
             for partition in range(there.get(name, 0))
         }
-        offsets: dict[str, dict[int, int]] = {}
         if not wanted:
-            return offsets
+            return {}
         with explained(self._options):
-            futures = self._admin.list_offsets(wanted, request_timeout=CONNECT_TIMEOUT_SECONDS)
-            for at, future in futures.items():
-                offsets.setdefault(at.topic, {})[at.partition] = future.result().offset
+            return patiently(lambda: self._ask_offsets(wanted))
+
+    def _ask_offsets(self, wanted: dict[TopicPartition, OffsetSpec]) -> dict[str, dict[int, int]]:
+        offsets: dict[str, dict[int, int]] = {}
+        futures = self._admin.list_offsets(wanted, request_timeout=CONNECT_TIMEOUT_SECONDS)
+        for at, future in futures.items():
+            offsets.setdefault(at.topic, {})[at.partition] = future.result().offset
         return offsets
 
     def _create(self, missing: list[NewTopic]) -> None:
@@ -129,3 +132,12 @@ class Topics:
                     # Another process of ours was faster.
                     if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                         raise
+            patiently(lambda: self._require_leaders({topic.topic for topic in missing}))
+
+    def _require_leaders(self, names: set[str]) -> None:
+        """Raise while a partition has no leader: a broker says "made" before the topic can be used."""
+        metadata = self._admin.list_topics(timeout=CONNECT_TIMEOUT_SECONDS)
+        for name in names:
+            topic = metadata.topics.get(name)
+            if topic is None or any(partition.leader < 0 for partition in topic.partitions.values()):
+                raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE, f"{name} has no leader"))
