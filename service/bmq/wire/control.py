@@ -1,0 +1,211 @@
+"""Control records to commands: the key is the query id, the value its definition, null deletes.
+
+What is refused, and with which code where a record has several faults, in this order:
+
+    1  key          missing_field (absent or empty), wrong_type (no UTF-8, too long)
+    2  JSON         not_json (no UTF-8, no JSON object, NaN, a name twice in one object)
+    3  kind         missing_field, wrong_type, unknown_kind
+    4  shape        unknown_field, bad_option, missing_field, wrong_type, bad_region (see `definitions`)
+    5  feed         unknown_feed, then unknown_dimension, then bad_region (see `regions`)
+    6  topic        bad_option
+
+Knows bytes and records. Whether the query exists, and whether a put changes it, is the monitor's to say.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from bmq.errors import ControlCode, ControlError
+from bmq.records import BorderQuery, Command, Delete, Feed, Initial, Put, Refused
+from bmq.wire.definitions import BorderDefinition, nearest, read_definition, shorten
+from bmq.wire.regions import half_open_box
+
+# Query ids stand in every event, in headers and in state. 256 bytes hold a URL or two UUIDs; a longer limit
+# lets one client inflate every event of its query.
+QUERY_ID_LIMIT_BYTES = 256
+
+
+def parse_command(
+    key: bytes | None,
+    value: bytes | None,
+    offset: int,
+    feeds: Mapping[str, Feed],
+    output_prefix: str,
+    reserved_topics: Collection[str] = (),
+) -> Command:
+    """Return what a control record asks for. Raises nothing: a bad record becomes a `Refused`.
+
+    Parameters
+    ----------
+    offset : the record's offset; the version of a put is one more.
+    feeds : every feed by name.
+    output_prefix : how the `output_topic` of a query must begin.
+    reserved_topics : topics the service reads or answers on, where events of a query must not go.
+    """
+    try:
+        query_id = _read_query_id(key)
+        if value is None:
+            return Delete(offset, query_id)
+        query = _read_query(query_id, value, offset + 1, feeds, output_prefix, reserved_topics)
+    except ControlError as error:
+        named = (key or b"")[:QUERY_ID_LIMIT_BYTES].decode(errors="replace")
+        return Refused(offset, named, error.code.value, str(error))
+    return Put(offset, query)
+
+
+def validate_definition(
+    query_id: str,
+    definition: bytes | Mapping[str, Any],
+    feeds: Mapping[str, Feed],
+    output_prefix: str,
+    reserved_topics: Collection[str] = (),
+) -> BorderQuery:
+    """Return the query that ``definition`` would become, with version 0.
+
+    For clients, before they publish: a refused edit would replace, in the compacted topic, the definition in
+    force, which a new checkpoint could then not rebuild.
+
+    Raises
+    ------
+    ControlError
+        With the code that the service would answer.
+    """
+    read_id = _read_query_id(query_id.encode(errors="surrogatepass"))
+    if not isinstance(definition, bytes):
+        try:
+            definition = json.dumps(definition).encode()
+        except (TypeError, ValueError) as error:
+            raise _not_json(str(error)) from None
+    return _read_query(read_id, definition, 0, feeds, output_prefix, reserved_topics)
+
+
+def _read_query_id(key: bytes | None) -> str:
+    if not key:
+        raise ControlError(
+            ControlCode.MISSING_FIELD,
+            "The record has no key, but the key is the query id. Publish it with a key.",
+        )
+    if len(key) > QUERY_ID_LIMIT_BYTES:
+        raise ControlError(
+            ControlCode.WRONG_TYPE,
+            f"The query id has {len(key)} bytes, but at most {QUERY_ID_LIMIT_BYTES} are allowed. Shorten it.",
+        )
+    try:
+        return key.decode()
+    except UnicodeDecodeError as error:
+        raise ControlError(
+            ControlCode.WRONG_TYPE,
+            f"The query id is no UTF-8 ({error.reason} at byte {error.start}). Publish the key as UTF-8.",
+        ) from None
+
+
+def _read_query(
+    query_id: str,
+    value: bytes,
+    version: int,
+    feeds: Mapping[str, Feed],
+    output_prefix: str,
+    reserved_topics: Collection[str],
+) -> BorderQuery:
+    try:
+        definition = read_definition(_read_object(value))
+    except RecursionError:
+        raise _not_json("it is nested too deeply") from None
+    feed = feeds.get(definition.feed)
+    if feed is None:
+        known = nearest(definition.feed, feeds)
+        raise ControlError(
+            ControlCode.UNKNOWN_FEED,
+            f"Feed {shorten(definition.feed)} is not configured; the nearest one is '{known}'. "
+            f"Use it, or add [feeds.…] to the configuration.",
+        )
+    lo, hi = half_open_box(definition.region.box, definition.bounds, feed)
+    _check_output_topic(definition, feeds, output_prefix, reserved_topics)
+    return BorderQuery(
+        query_id=query_id,
+        version=version,
+        feed=feed.name,
+        lo=lo,
+        hi=hi,
+        # Order and repeats of streams and tags mean nothing, so that a definition which differs in them only
+        # compares equal and is `unchanged`.
+        streams=None if definition.streams is None else tuple(sorted(set(definition.streams))),
+        initial=Initial(definition.initial),
+        output_topic=definition.output_topic,
+        tags=_CANONICAL.encode(definition.tags),
+    )
+
+
+def _read_object(value: bytes) -> dict[str, Any]:
+    """Return the JSON object that ``value`` holds. Exact, not fast: 1e999 must not pass for `not_json`."""
+    try:
+        text = value.decode()
+        read = _DECODER.decode(text)
+        if "\\u" in text:
+            json.dumps(read, ensure_ascii=False).encode()  # finds half a surrogate pair, which is no text
+    except UnicodeError:
+        raise _not_json("it is no UTF-8 text") from None
+    except ValueError as error:
+        raise _not_json(str(error)) from None
+    if not isinstance(read, dict):
+        raise _not_json(f"{shorten(read)} is no object")
+    return read
+
+
+def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    read = dict(pairs)
+    if len(read) < len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"the name {shorten(twice)} stands twice in one object")
+    return read
+
+
+def _read_int(digits: str) -> int | float:
+    # 300 digits are near the end of a float's range. Longer ones are read as the float they stand for,
+    # infinite if need be: Python refuses to make an int of 4,301 digits, and a border is a float in any case.
+    return int(digits) if len(digits) < 300 else float(digits)
+
+
+def _refuse_constant(constant: str) -> float:
+    raise ValueError(f"{constant} is no JSON number")
+
+
+# Made once: json.loads and json.dumps make a new one at each call with options, which doubles the time of a
+# command.
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_unique_names, parse_int=_read_int, parse_constant=_refuse_constant
+)
+_CANONICAL = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def _not_json(fault: str) -> ControlError:
+    return ControlError(
+        ControlCode.NOT_JSON,
+        f"The definition is no JSON object: {fault}. Publish a JSON object, or null to delete the query.",
+    )
+
+
+def _check_output_topic(
+    definition: BorderDefinition,
+    feeds: Mapping[str, Feed],
+    output_prefix: str,
+    reserved_topics: Collection[str],
+) -> None:
+    topic = definition.output_topic
+    if topic is None:
+        return
+    if not topic.startswith(output_prefix) or topic in (".", ".."):
+        raise ControlError(
+            ControlCode.BAD_OPTION,
+            f"Field 'output_topic' is '{topic}', but must begin with '{output_prefix}'. Choose such a name.",
+        )
+    # Events on a topic that the service itself reads would come back as commands or readings. Kafka takes "." and
+    # "_" for the same where it names metrics, and refuses to make a topic that differs in them only.
+    taken = [*reserved_topics, *(feed.topic for feed in feeds.values())]
+    if topic.replace("_", ".") in (other.replace("_", ".") for other in taken):
+        raise ControlError(
+            ControlCode.BAD_OPTION,
+            f"Field 'output_topic' is '{topic}', which the service itself uses. Choose another.",
+        )

@@ -1,0 +1,79 @@
+"""The one shape of everything the service writes, and what its renderers share.
+
+Output stays columns to the last step: a Python object for each event would cost more than finding it.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bmq.records import Bytes, Int64s
+
+_HEADER = pa.struct([("key", pa.string()), ("value", pa.binary())])
+MESSAGE_SCHEMA = pa.schema(
+    [("topic", pa.string()), ("key", pa.binary()), ("value", pa.binary()), ("headers", pa.list_(_HEADER))]
+)
+
+# The headers of each sort of message. `job.output` carries their values in plain columns and names them again
+# in the JVM, so a message must have exactly one of these sets.
+NO_HEADERS: tuple[str, ...] = ()
+CROSSING_HEADERS = ("event_id", "kind", "query_id")
+READING_HEADERS = ("event_id", "kind")
+DEAD_LETTER_HEADERS = ("topic", "partition", "offset", "code", "message")
+HEADER_SETS = (NO_HEADERS, CROSSING_HEADERS, READING_HEADERS, DEAD_LETTER_HEADERS)
+
+
+def message_batch(topics: pa.Array, keys: pa.Array, values: pa.Array, headers: pa.Array) -> pa.RecordBatch:
+    """Return the columns as one batch of `MESSAGE_SCHEMA`; texts become bytes without a copy."""
+    columns = [topics, keys.cast(pa.binary()), values.cast(pa.binary()), headers]
+    return pa.RecordBatch.from_arrays(columns, schema=MESSAGE_SCHEMA)
+
+
+def text_column(starts: Int64s, texts: Bytes) -> pa.Array:
+    """Return the texts ``texts[starts[i]:starts[i + 1]]`` as a string column over the same memory.
+
+    Parameters
+    ----------
+    starts : int64[n + 1]
+    texts : uint8[starts[n]] or longer, valid UTF-8.
+
+    Raises
+    ------
+    pyarrow.ArrowCapacityError
+        The texts are longer than the 2 GiB that 32-bit offsets reach; render fewer messages at a time.
+    """
+    if starts[-1] > np.iinfo(np.int32).max:
+        raise pa.ArrowCapacityError(
+            f"{starts[-1]} bytes of text are over 2 GiB; render fewer messages at a time"
+        )
+    offsets = pa.py_buffer(starts.astype(np.int32))
+    return pa.Array.from_buffers(pa.string(), starts.size - 1, [None, offsets, pa.py_buffer(texts)])
+
+
+def join_texts(n: int, *pieces: pa.Array | str) -> pa.Array:
+    """Return n texts, text i being the i-th of each column, and each single text, one behind the other."""
+    return pc.binary_join_element_wise(pa.repeat("", n), *pieces, "")
+
+
+def header_column(n: int, names: Sequence[str], *columns: pa.Array | str) -> pa.Array:
+    """Return n lists of headers.
+
+    Parameters
+    ----------
+    names : one of `HEADER_SETS`.
+    columns : the values of each name: string[n] without nulls, or one text for all.
+    """
+    # Joined without separators, the values of one list lie side by side and those of the next list follow:
+    # this is already the buffer of all values, and only the offsets are missing.
+    joined = join_texts(n, *columns)
+    lengths = np.empty((n, len(names)), dtype=np.int64)
+    for i, column in enumerate(columns):
+        lengths[:, i] = len(column.encode()) if isinstance(column, str) else pc.binary_length(column)
+    starts = np.concatenate(([0], np.cumsum(lengths.ravel())))
+    values = text_column(starts, np.frombuffer(joined.buffers()[2] or b"", np.uint8)).cast(pa.binary())
+
+    keys = pa.array(names, pa.string()).take(pa.array(np.tile(np.arange(len(names)), n)))
+    lists = np.arange(0, lengths.size + 1, len(names), dtype=np.int32)
+    return pa.ListArray.from_arrays(lists, pa.StructArray.from_arrays([keys, values], fields=list(_HEADER)))

@@ -1,0 +1,102 @@
+"""JSON Schemas of the messages, generated from the models: `python -m bmq.wire.schemas [FOLDER]`.
+
+Definitions and replies are read and written by their models. Events are written column by column, so their
+models stand here, and a test holds what is rendered against them. Output schemas allow further fields: fields
+are added over time, and a client must not break on one.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter
+from pydantic.json_schema import SkipJsonSchema
+
+from bmq.wire.definitions import BorderDefinition
+from bmq.wire.replies import EffectiveReply, RejectedReply
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+class Previous(BaseModel):
+    """The reading from which the stream moved."""
+
+    event_time: int = Field(description="Epoch milliseconds.")
+    value: dict[str, FiniteFloat]
+
+
+class _Event(BaseModel):
+    event_id: str = Field(
+        pattern="^[0-9a-f]{32}$", description="The same after a replay: drop repeats by it."
+    )
+    kind: Literal["border"]
+    feed: str
+    stream_id: str
+    reason: Literal["moved", "first_seen", "query_registered", "query_updated", "query_deleted"]
+    event_time: int = Field(
+        description="Epoch milliseconds of the reading, or of the stream's last one if none caused the event."
+    )
+    value: dict[str, FiniteFloat] = Field(description="The stream's value in each dimension of the feed.")
+    previous: Previous | SkipJsonSchema[None] = Field(default=None, description="Only with reason `moved`.")
+
+
+class CrossingEvent(_Event):
+    """One stream entered or left the region of one query."""
+
+    query_id: str
+    query_version: int
+    sign: Literal["+", "-"] = Field(description="+ entered, - left")
+    tags: dict[str, str | bool | int | FiniteFloat] = Field(description="The tags of the query.")
+
+
+class ReadingEvent(_Event):
+    """Everything that one reading, or one command, changed for one stream; under `layout = "reading"`."""
+
+    entered: list[str] = Field(description="Query ids.")
+    left: list[str] = Field(description="Query ids.")
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """Return the JSON Schema of each message, by file name."""
+    reply: TypeAdapter[EffectiveReply | RejectedReply] = TypeAdapter(EffectiveReply | RejectedReply)
+    return {
+        "border-definition.json": _schema("A query of kind border", TypeAdapter(BorderDefinition)),
+        "reply.json": _schema("A reply to a control command", reply),
+        "crossing-event.json": _schema("An event under layout crossing", TypeAdapter(CrossingEvent)),
+        "reading-event.json": _schema("An event under layout reading", TypeAdapter(ReadingEvent)),
+    }
+
+
+def write_schemas(folder: Path) -> None:
+    """Write every schema into ``folder``, which is made if need be."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, schema in schemas().items():
+        (folder / name).write_text(file_text(schema), encoding="utf-8")
+
+
+def file_text(schema: dict[str, Any]) -> str:
+    """Return the schema as its file holds it."""
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def _schema(title: str, adapter: TypeAdapter[Any]) -> dict[str, Any]:
+    # "default": null would name a value that the field itself does not allow.
+    schema = _without_null_defaults(adapter.json_schema(mode="validation"))
+    return {"$schema": DIALECT, **schema, "title": title}
+
+
+def _without_null_defaults(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_without_null_defaults(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    return {
+        name: _without_null_defaults(value)
+        for name, value in node.items()
+        if not (name == "default" and value is None)
+    }
+
+
+if __name__ == "__main__":
+    write_schemas(Path(sys.argv[1] if len(sys.argv) > 1 else "docs/schemas"))
