@@ -201,8 +201,8 @@ def _check_output_topic(
             ControlCode.BAD_OPTION,
             f"Field 'output_topic' is '{topic}', but must begin with '{output_prefix}'. Choose such a name.",
         )
-    # Events on a topic that the service itself reads would come back as commands or readings. Kafka takes "." and
-    # "_" for the same where it names metrics, and refuses to make a topic that differs in them only.
+    # Events on a topic that the service itself reads would come back as commands or readings. Kafka takes "."
+    # and "_" for the same where it names metrics, and refuses to make a topic that differs in them only.
     taken = [*reserved_topics, *(feed.topic for feed in feeds.values())]
     if topic.replace("_", ".") in (other.replace("_", ".") for other in taken):
         raise ControlError(
