@@ -1,0 +1,66 @@
+"""For every test: Hypothesis profiles, the stacks of a test that hangs, one Kafka for the run, its topics."""
+
+import faulthandler
+import os
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import settings
+
+from tests.brokers import Topics, running_broker
+
+# The first call of a kernel compiles it and takes most of a second, far over Hypothesis' deadline of 200 ms.
+# Speed is the job of bench/, not of the tests.
+settings.register_profile("dev", deadline=None, max_examples=50)
+settings.register_profile("ci", deadline=None, max_examples=200, derandomize=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+# pytest-timeout interrupts Python code only: a test that waits inside a C library would say nothing.
+STACKS_BEFORE_TIMEOUT_SECONDS = 5.0
+
+_stderr = pytest.StashKey[int]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # A copy, since during a test pytest replaces descriptor 2 by a file that a hanging test never shows.
+    config.stash[_stderr] = os.dup(sys.__stderr__.fileno() if sys.__stderr__ else 2)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    os.close(config.stash[_stderr])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Print the stacks of all threads shortly before pytest-timeout ends ``item``."""
+    marker = item.get_closest_marker("timeout")
+    limit = float(
+        (marker and marker.args and marker.args[0])
+        or item.config.getoption("timeout")
+        or item.config.getini("timeout")
+        or 0
+    )
+    if limit > STACKS_BEFORE_TIMEOUT_SECONDS:
+        faulthandler.dump_traceback_later(
+            limit - STACKS_BEFORE_TIMEOUT_SECONDS, file=item.config.stash[_stderr]
+        )
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.fixture(scope="session")
+def bootstrap_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The Kafka of this run: see tests/brokers.py for which one."""
+    with running_broker(tmp_path_factory.mktemp("broker")) as servers:
+        yield servers
+
+
+@pytest.fixture
+def topics(bootstrap_servers: str, request: pytest.FixtureRequest) -> Iterator[Callable[..., str]]:
+    """`topics("events", partitions=4, config={...})` makes a topic of this test's own; returns its name."""
+    made = Topics(bootstrap_servers, request.node.name)
+    yield made.create
+    made.remove_all()
