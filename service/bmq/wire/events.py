@@ -39,6 +39,9 @@ from bmq.wire.messages import (
 
 KIND = "border"
 Rows = slice | Int64s
+_ENCODER = json.JSONEncoder(
+    ensure_ascii=False
+)  # json.dumps makes one at each call, which is most of its time
 ALL = slice(None)  # a slice, so that taking all rows copies nothing
 
 
@@ -87,9 +90,10 @@ def _render_by_crossing(
         query_rows,
         crossings.ordinals.astype(np.int64) * 2 + entered,
     )
+    feed_name = _quote(feed.name)
     heads = [
         f'","kind":"{KIND}","query_id":{_quote(q.query_id)},"query_version":{q.version},'
-        f'"feed":{_quote(feed.name)},"stream_id":"'
+        f'"feed":{feed_name},"stream_id":"'
         for q in queries
     ]
     causes = [
@@ -248,4 +252,4 @@ def _escaped(texts: pa.Array, raw: Bytes) -> pa.Array:
 
 
 def _quote(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    return _ENCODER.encode(text)
