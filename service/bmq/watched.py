@@ -11,11 +11,12 @@ _WATCH = """
 read -r _
 kill -TERM "$1" 2>/dev/null || exit 0
 i=0
-while kill -0 "$1" 2>/dev/null; do
-    i=$((i + 1))
-    [ $i -lt 100 ] || kill -KILL "$1"
+while [ $i -lt 100 ]; do
+    kill -0 "$1" 2>/dev/null || exit 0
     sleep 0.1
+    i=$((i + 1))
 done
+kill -KILL "$1"
 """
 
 
