@@ -52,7 +52,7 @@ def decode_control(plan: Plan) -> Arrow:
                 continue
             keys, values, offsets = (batch.column(name).to_pylist() for name in ("key", "value", "offset"))
             commands = [
-                parse_command(key, value, offset, plan.feeds, plan.output_prefix)
+                parse_command(key, value, offset, plan.feeds, plan.output_prefix, plan.reserved_topics)
                 for key, value, offset in zip(keys, values, offsets, strict=True)
             ]
             frame = pack_commands(commands)

@@ -9,6 +9,7 @@ array that Kafka wants inside the JVM:
 
 from collections.abc import Iterator
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -35,7 +36,10 @@ OUTPUT_DDL = ", ".join(f"{name} {_SPARK_TYPES[arrow_type]}" for name, arrow_type
 
 
 def message_rows(messages: pa.RecordBatch) -> Iterator[pd.DataFrame]:
-    """Yield a batch of `wire.messages.MESSAGE_SCHEMA`, whose rows all have the same header names, as output rows."""
+    """Yield a batch of `wire.messages.MESSAGE_SCHEMA`, whose rows all have the same header names, as output rows.
+
+    At least one row.
+    """
     n = messages.num_rows
     columns = {name: messages.column(name) for name in ("topic", "key", "value")}
     headers = messages.column("headers").flatten()
@@ -43,7 +47,7 @@ def message_rows(messages: pa.RecordBatch) -> Iterator[pd.DataFrame]:
     values = headers.field("value")
     columns["header_set"] = pa.repeat(pa.scalar(HEADER_SETS.index(names), pa.int32()), n)
     for i in range(len(names)):
-        columns[f"h{i}"] = values.take(pa.array(range(i, n * len(names), len(names)), pa.int64()))
+        columns[f"h{i}"] = values.take(pa.array(np.arange(i, n * len(names), len(names))))
     frame = _frame(columns, n)
     for begin in range(0, n, CHUNK_ROWS):
         yield frame.iloc[begin : begin + CHUNK_ROWS]

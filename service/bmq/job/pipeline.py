@@ -21,7 +21,7 @@ from bmq.job.plan import Plan
 from bmq.job.stateful import ShardProcessor
 
 # A poll fetches what a task reads in some milliseconds, so that the broker's answer is not waited for often.
-_READ_OPTIONS = {
+READ_OPTIONS = {
     "kafka.max.poll.records": "50000",
     "kafka.max.partition.fetch.bytes": "16777216",
     "kafka.fetch.max.bytes": "67108864",
@@ -68,7 +68,7 @@ def _control_frames(
 ) -> DataFrame:
     records = (
         spark.readStream.format("kafka")
-        .options(**{**_READ_OPTIONS, **config.kafka.spark_options()})
+        .options(**{**READ_OPTIONS, **config.kafka.spark_options()})
         .option("subscribe", config.topics.control)
         .option("startingOffsets", "earliest")
         # Compaction removes offsets, and a topic made anew restarts them; neither loses a reading.
@@ -84,7 +84,7 @@ def _reading_frames(
 ) -> DataFrame:
     records = (
         spark.readStream.format("kafka")
-        .options(**{**_READ_OPTIONS, **config.kafka.spark_options()})
+        .options(**{**READ_OPTIONS, **config.kafka.spark_options()})
         .option("subscribe", ",".join(feed.topic for feed in plan.feeds.values()))
         .option("startingOffsets", json.dumps(_by_topic(plan, origin.start_offsets)))
         .option("maxOffsetsPerTrigger", config.job.max_readings_per_batch)

@@ -21,6 +21,7 @@ class Plan:
     shard_keys : the grouping key of each shard.
     start_offsets : feed -> partition -> where this checkpoint began to read; what replies say before any reading.
     silent_tombstones_before : end of the control topic when the checkpoint began.
+    reserved_topics : where no query may write: what the service reads, or answers on.
     """
 
     run_id: str
@@ -34,6 +35,7 @@ class Plan:
     events_key: Literal["stream_id", "query_id"]
     events_layout: Literal["crossing", "reading"]
     output_prefix: str
+    reserved_topics: frozenset[str]
 
     @property
     def n_shards(self) -> int:

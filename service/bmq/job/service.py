@@ -51,7 +51,7 @@ class Service:
         self.metrics = Metrics(config.metrics.port, feeds=config.feeds)
         self._stopping = threading.Event()
         self._spark: SparkSession | None = None
-        self._streaming_query: StreamingQuery | None = None
+        self.streaming_query: StreamingQuery | None = None
         self._listener: ProgressListener | None = None
 
     def start(self) -> None:
@@ -96,11 +96,14 @@ class Service:
             events_key=config.topics.key,
             events_layout=config.topics.layout,
             output_prefix=config.topics.allowed_output_prefix,
+            reserved_topics=frozenset(
+                [config.topics.control, config.topics.replies, config.topics.dead_letter]
+            ),
         )
         self.metrics.start()  # 4
         self._listener = ProgressListener(self.metrics, plan)
         spark.streams.addListener(self._listener)
-        self._streaming_query = start_pipeline(spark, config, origin, plan)
+        self.streaming_query = start_pipeline(spark, config, origin, plan)
         self.metrics.running()
         _log.info(
             "Running: %d feeds, %d shards, checkpoint %s, metrics on port %d.",
@@ -117,9 +120,9 @@ class Service:
         ------
         JobFailed : it ended by itself.
         """
-        assert self._streaming_query is not None, "start() comes first"
+        assert self.streaming_query is not None, "start() comes first"
         try:
-            self._streaming_query.awaitTermination()
+            self.streaming_query.awaitTermination()
         except StreamingQueryException as error:
             if not self._stopping.is_set():
                 raise JobFailed(_cause(str(error))) from error
@@ -133,7 +136,7 @@ class Service:
         run again from the checkpoint at the next start.
         """
         self._stopping.set()
-        query = self._streaming_query
+        query = self.streaming_query
         if query is not None and query.isActive:
             assert self._listener is not None
             self._listener.batch_ended.clear()

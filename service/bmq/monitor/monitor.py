@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from bmq.engines.border import Advanced, BorderEngine
 from bmq.errors import ControlCode
+from bmq.monitor.joined import join_crossings
 from bmq.records import (
     BorderQuery,
     Command,
@@ -34,7 +35,7 @@ SNAPSHOT_ROWS = 50_000  # streams or queries a page of a snapshot; a page of 4 M
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What commands did: a reply for each that is to be answered, and the crossings they caused."""
+    """What commands did: a reply for each that is to be answered, and the crossings they caused, by feed."""
 
     replies: list[Reply]
     crossings: list[Crossings]
@@ -62,6 +63,7 @@ class Monitor:
     def apply(self, commands: Sequence[Command]) -> Applied:
         """Apply commands in offset order; return replies and what the ledger says at once."""
         applied = Applied([], [])
+        by_feed: dict[str, list[Crossings]] = {}
         for command in commands:
             match command:
                 case Put():
@@ -72,7 +74,9 @@ class Monitor:
                     reply, crossings = self._refuse(command), []
             if reply is not None:
                 applied.replies.append(reply)
-            applied.crossings.extend(crossings)
+            for found in crossings:
+                by_feed.setdefault(found.feed, []).append(found)
+        applied.crossings.extend(join_crossings(parts) for parts in by_feed.values())
         return applied
 
     def advance(self, feed: str, readings: Readings) -> Advanced:
