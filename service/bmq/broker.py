@@ -169,7 +169,7 @@ class Broker:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             lock.seek(0)
-            pid = lock.read()
+            pid = lock.read() or "that is just starting"
             lock.close()
             raise SetupError(
                 f"the folder {self.directory} is in use by another broker, process {pid}. "
@@ -183,21 +183,25 @@ class Broker:
         if not about.is_file():
             self._write_properties()
             new_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+            # With "=", since an id may begin with "-".
+            tool = [*command, "kafka.tools.StorageTool", "format", f"--cluster-id={new_id}"]
             with self.log_path.open("wb") as log:
-                # With "=", since an id may begin with "-".
-                tool = [*command, "kafka.tools.StorageTool", "format", f"--cluster-id={new_id}"]
-                run = subprocess.run(
-                    [*tool, "--config", "server.properties"],
-                    cwd=self.directory,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    timeout=START_LIMIT_SECONDS,
-                )
+                try:
+                    run = subprocess.run(
+                        [*tool, "--config", "server.properties"],
+                        cwd=self.directory,
+                        stdin=subprocess.DEVNULL,
+                        stdout=log,
+                        stderr=subprocess.STDOUT,
+                        timeout=START_LIMIT_SECONDS,
+                    )
+                except subprocess.TimeoutExpired as error:
+                    raise self._failure(f"was not formatted within {START_LIMIT_SECONDS:.0f} s") from error
             if run.returncode != 0:
                 raise self._failure(f"could not be formatted (exit code {run.returncode})")
         lines = (line.partition("=") for line in about.read_text().splitlines())
-        return next(value for name, _, value in lines if name == "cluster.id")
+        # Without one, Kafka refuses the folder in its own words.
+        return next((value for name, _, value in lines if name == "cluster.id"), "")
 
     def _write_properties(self) -> None:
         """Write the configuration with the wanted or a free port, and a free one for the controller."""
