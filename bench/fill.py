@@ -1,0 +1,44 @@
+"""Writes a workload to Kafka: readings to four partitions, definitions to a control topic."""
+
+import json
+
+from confluent_kafka import Producer
+
+from bench.workload import Workload, stream_id
+from bmq.topics import Topics
+
+N_PARTITIONS = 4
+
+
+def fill_readings(bootstrap: str, topic: str, workload: Workload) -> None:
+    """Write every reading, a vehicle always to the same partition."""
+    Topics({"bootstrap.servers": bootstrap}).create_missing(f"{topic}.control", [topic], N_PARTITIONS)
+    producer = _producer(bootstrap)
+    ids = [stream_id(number) for number in range(workload.n_streams)]
+    for event_time, xs, ys in workload.rounds():
+        for number, (x, y) in enumerate(zip(xs.tolist(), ys.tolist(), strict=True)):
+            value = f'{{"id":"{ids[number]}","ts":{event_time},"x":{x},"y":{y}}}'
+            producer.produce(topic, value, ids[number], number % N_PARTITIONS)
+        producer.flush()
+
+
+def fill_queries(bootstrap: str, control_topic: str, workload: Workload) -> None:
+    """Write every definition."""
+    Topics({"bootstrap.servers": bootstrap}).create_missing(control_topic, [])
+    producer = _producer(bootstrap)
+    for query_id, definition in workload.definitions():
+        producer.produce(control_topic, json.dumps(definition), query_id)
+    producer.flush()
+
+
+def _producer(bootstrap: str) -> Producer:
+    return Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "linger.ms": 50,
+            "batch.size": 1_000_000,
+            # All of one round, so that produce() never has to wait.
+            "queue.buffering.max.messages": 1_000_000,
+            "queue.buffering.max.kbytes": 1_000_000,
+        }
+    )

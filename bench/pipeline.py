@@ -1,0 +1,161 @@
+"""The pipeline against a plain Spark job and a bare read of the same topic, and its latency.
+
+    python -m bench.pipeline [--smoke]          (make bench-pipeline [SMOKE=1])
+
+Claims: at least 1.3 times the readings/s of from_json, filter, to_json; at least 0.4 times a bare read; 1,000 to
+100,000 queries cost less than 20 %; small batches end within 600 ms. Setup: 100,000 vehicles, squares in a plane,
+about 0.1 events a reading, 8 M JSON readings on 4 partitions; one session set-up for all; every run in a process of
+its own, interleaved, medians of 3; the first two batches of a run left out. The events of sampled streams are
+compared with tests/oracle.py before any number is printed.
+"""
+
+import csv
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from bench.answers import events_by_stream, expected_by_stream, sampled_streams
+from bench.fill import fill_queries, fill_readings
+from bench.latency import measure_latency
+from bench.workload import PLANE_M, STEP_M, Workload
+from bmq.broker import Broker
+
+TOPIC = "bench"
+EVENTS_PER_READING = 0.1
+RESULTS = Path(__file__).parent / "results" / "pipeline.csv"
+WARM_UP_BATCHES = 2
+
+_console = Console(stderr=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large a run is. The batch sizes are the best of each pipeline, found by trying 0.2 to 1.6 M."""
+
+    n_streams: int
+    n_rounds: int
+    repeats: int
+    query_counts: tuple[int, ...]
+    batch: Mapping[str, int]
+    latency_seconds: int
+
+
+FULL = Size(100_000, 80, 3, (10_000, 1_000, 100_000), {"read": 1_600_000, "passthrough": 1_600_000, "bmq": 1_600_000}, 60)
+SMOKE = Size(10_000, 24, 1, (1_000,), {"read": 40_000, "passthrough": 40_000, "bmq": 40_000}, 10)
+
+
+def main(smoke: bool = False) -> None:
+    """Run everything and print the two result lines."""
+    size = SMOKE if smoke else FULL
+    with tempfile.TemporaryDirectory(prefix="bmq-bench-") as folder:
+        broker = Broker(Path(folder) / "kafka")
+        broker.start()
+        try:
+            rates = run_all(size, broker.bootstrap_servers, Path(folder))
+            latency = measure_latency(broker.bootstrap_servers, Path(folder), size.latency_seconds)
+        finally:
+            broker.stop()
+    if not smoke:
+        write_results(rates)
+    report(size, rates)
+    print(
+        f"latency batch_ms_median={latency.batch_ms_median:.0f} event_ms_p50={latency.event_ms_p50:.0f} "
+        f"event_ms_p99={latency.event_ms_p99:.0f}"
+    )
+    medians = {name: statistics.median(values) for name, values in rates.items()}
+    bmq = medians[_bmq(size.query_counts[0])]
+    print(
+        f"pipeline ratio_passthrough={bmq / medians['passthrough']:.2f} ratio_read={bmq / medians['read']:.2f}"
+    )
+
+
+def run_all(size: Size, bootstrap: str, folder: Path) -> dict[str, list[float]]:
+    """Fill the topics, run every pipeline in turn, check the answers; return readings/s of each run."""
+    workloads = {n: workload_of(size, n) for n in size.query_counts}
+    _console.print(f"filling {size.n_streams * size.n_rounds:,} readings")
+    fill_readings(bootstrap, TOPIC, workloads[size.query_counts[0]])
+    for n, workload in workloads.items():
+        fill_queries(bootstrap, f"{TOPIC}.control.{n}", workload)
+    rates: dict[str, list[float]] = {}
+    for repeat in range(size.repeats):
+        for name in ("read", "passthrough"):
+            rates.setdefault(name, []).append(run(name, bootstrap, size, folder / f"{name}-{repeat}"))
+        for n, workload in workloads.items():
+            events = f"{TOPIC}.events.{n}.{repeat}"
+            checkpoint = folder / f"bmq-{n}-{repeat}"
+            rate = run("bmq", bootstrap, size, checkpoint, f"{TOPIC}.control.{n}", events)
+            check_answers(bootstrap, events, workload)
+            rates.setdefault(_bmq(n), []).append(rate)
+    return rates
+
+
+def workload_of(size: Size, n_queries: int) -> Workload:
+    """Return the workload whose squares give about EVENTS_PER_READING (Buffon: see bench.workload)."""
+    side_m = EVENTS_PER_READING * 3.1416 / 2 * PLANE_M**2 / (4 * n_queries * STEP_M)
+    return Workload(size.n_streams, size.n_rounds, n_queries, round(side_m, 2))
+
+
+def run(name: str, bootstrap: str, size: Size, folder: Path, *topics: str) -> float:
+    """Run one pipeline in a process of its own; return its readings/s after the warm-up."""
+    command = [sys.executable, "-m", "bench.pipeline_run", name, bootstrap, TOPIC, str(size.batch[name]), str(folder)]
+    done = subprocess.run([*command, *topics], capture_output=True, text=True, timeout=900)
+    if done.returncode:
+        raise RuntimeError(f"{name} failed:\n{done.stderr[-3000:]}")
+    batches = json.loads(done.stdout.splitlines()[-1])[WARM_UP_BATCHES:]
+    rate = sum(batch["rows"] for batch in batches) / sum(batch["ms"] for batch in batches) * 1000
+    _console.print(f"{name} {' '.join(topics)}: {rate:,.0f} readings/s, batches of {[b['ms'] for b in batches]} ms")
+    return rate
+
+
+def check_answers(bootstrap: str, events_topic: str, workload: Workload) -> None:
+    """Raise where the events of the sampled streams are not the oracle's."""
+    streams = sampled_streams(workload)
+    found, n_events = events_by_stream(bootstrap, events_topic, streams)
+    expected = expected_by_stream(workload, streams)
+    if found != expected:
+        raise AssertionError(f"the events of {events_topic} differ from the definition")
+    _console.print(
+        f"  answers right for {len(streams)} streams; "
+        f"{n_events / workload.n_streams / workload.n_rounds:.3f} events a reading"
+    )
+
+
+def write_results(rates: Mapping[str, list[float]]) -> None:
+    """Write every run to the CSV, with the commit and the machine."""
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    RESULTS.parent.mkdir(exist_ok=True)
+    with RESULTS.open("w", newline="") as file:
+        file.write(f"# commit {commit}, {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}\n")
+        rows = csv.writer(file)
+        rows.writerow(["pipeline", "run", "readings_per_s"])
+        for name, values in rates.items():
+            rows.writerows([name, number, round(value)] for number, value in enumerate(values))
+
+
+def report(size: Size, rates: Mapping[str, list[float]]) -> None:
+    """Print the median and the range of each pipeline, and each query count against the first."""
+    base = statistics.median(rates[_bmq(size.query_counts[0])])
+    for name, values in rates.items():
+        median = statistics.median(values)
+        print(
+            f"{name}: median {median:,.0f} readings/s ({min(values):,.0f} to {max(values):,.0f}), "
+            f"{median / base:.2f} of {_bmq(size.query_counts[0])}"
+        )
+
+
+def _bmq(n_queries: int) -> str:
+    return f"bmq, {n_queries:,} queries"
+
+
+if __name__ == "__main__":
+    typer.run(main)

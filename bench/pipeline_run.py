@@ -1,0 +1,115 @@
+"""One run of one pipeline over a topic that is already full; prints what each batch took, as JSON.
+
+    python -m bench.pipeline_run read|passthrough BOOTSTRAP TOPIC BATCH_READINGS FOLDER
+    python -m bench.pipeline_run bmq|latency BOOTSTRAP TOPIC BATCH_READINGS FOLDER CONTROL_TOPIC EVENTS_TOPIC
+
+`latency` reads what arrives, until its standard input is closed. Each runs in a process of its own, in the session that the service makes, so that all have the same JVM options.
+"""
+
+import json
+import sys
+from datetime import datetime
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's convention
+from pyspark.sql.streaming.query import StreamingQuery
+
+from bmq.config import Config
+from bmq.job.pipeline import READ_OPTIONS
+from bmq.job.service import Service
+from bmq.job.session import make_session
+
+KEPT_X_M = 6_000.0  # a tenth of the plane: the plain Spark job keeps 10 % of the rows
+
+
+def main(pipeline: str, bootstrap: str, topic: str, batch_readings: int, folder: Path, *topics: str) -> None:
+    """Run one pipeline and print its batches."""
+    if pipeline in ("bmq", "latency"):
+        batches = run_service(pipeline, bootstrap, topic, batch_readings, folder, *topics)
+    else:
+        batches = run_plain(pipeline, bootstrap, topic, batch_readings, folder)
+    print(json.dumps(batches))
+
+
+def run_service(
+    pipeline: str, bootstrap: str, topic: str, batch_readings: int, folder: Path, control: str, events: str
+) -> list[dict[str, object]]:
+    """Run the service: to the end of the topic, or as long as standard input is open."""
+    config = Config(
+        feeds={"vehicles": {"topic": topic, "stream_id": "id", "event_time": "ts", "dimensions": ["x", "y"]}},
+        job={
+            "checkpoint": str(folder),
+            "shards": 2,
+            "trigger": "available_now" if pipeline == "bmq" else "0 seconds",
+            "starting_offsets": "earliest",
+            "max_readings_per_batch": batch_readings,
+        },
+        topics={"control": control, "events": events},
+        metrics={"port": 0},
+    )
+    service = Service(config, bootstrap)
+    service.start()
+    if pipeline == "bmq":
+        service.wait()
+    else:
+        print("running", flush=True)
+        sys.stdin.read()
+    batches = progress_of(service.streaming_query)
+    service.stop()
+    return batches
+
+
+def run_plain(
+    pipeline: str, bootstrap: str, topic: str, batch_readings: int, folder: Path
+) -> list[dict[str, object]]:
+    """Run what a Spark user would write, or only its source."""
+    spark = make_session(2)
+    records = (
+        spark.readStream.format("kafka")
+        .options(**READ_OPTIONS)
+        .option("kafka.bootstrap.servers", bootstrap)
+        .option("subscribe", topic)
+        .option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", batch_readings)
+        .load()
+    )
+    if pipeline == "read":
+        writer = records.select("value").writeStream.format("noop")
+    else:
+        writer = (
+            plain_job(records)
+            .writeStream.format("kafka")
+            .option("kafka.bootstrap.servers", bootstrap)
+            .option("topic", f"{topic}.plain")
+        )
+    query = writer.option("checkpointLocation", str(folder)).trigger(availableNow=True).start()
+    query.awaitTermination()
+    batches = progress_of(query)
+    spark.stop()
+    return batches
+
+
+def plain_job(records: DataFrame) -> DataFrame:
+    """Return from_json, a filter that keeps 10 % of the rows, to_json."""
+    fields = F.from_json(F.col("value").cast("string"), "id string, ts long, x double, y double")
+    readings = records.select(fields.alias("reading")).where(F.col("reading.x") < KEPT_X_M)
+    return readings.select(F.col("reading.id").alias("key"), F.to_json("reading").alias("value"))
+
+
+def progress_of(query: StreamingQuery) -> list[dict[str, object]]:
+    """Return start, rows, ms and Spark's own division of the ms, for each batch with input."""
+    return [
+        {
+            "started_ms": datetime.fromisoformat(report["timestamp"]).timestamp() * 1000,
+            "rows": report["numInputRows"],
+            "ms": report["durationMs"]["triggerExecution"],
+            "of": report["durationMs"],
+        }
+        for report in query.recentProgress
+        if report["numInputRows"]
+    ]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), Path(sys.argv[5]), *sys.argv[6:])
