@@ -82,16 +82,20 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         left: list[tuple[Sign, str]] = [("-", query_id) for query_id in self.left]
         return left + [("+", query_id) for query_id in self.entered]
 
-    def lines(self) -> list[str]:
-        """Return a line for people for each crossing: when, who, entered or left, what, where, why."""
-        moment = datetime.fromtimestamp(self.event_time / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+    def sentences(self) -> list[str]:
+        """Return a sentence for people for each crossing: who entered or left what, where, and why."""
         value = ", ".join(f"{dimension}={number:.10g}" for dimension, number in self.value.items())
-        tags = "".join(f" {name}={text}" for name, text in self.tags.items())
+        tags = "".join(f" [{name}: {text}]" for name, text in self.tags.items())
+        rest = f"at {value} ({self.reason}){tags}"
         return [
-            f"{moment} {self.stream_id} {'entered' if sign == '+' else 'left'} {query_id} "
-            f"at {value} ({self.reason}){tags}"
+            f"{self.stream_id} {'entered' if sign == '+' else 'left'} {query_id} {rest}"
             for sign, query_id in self.crossings()
         ]
+
+    def lines(self) -> list[str]:
+        """Return the sentences, each behind the event time in UTC."""
+        moment = datetime.fromtimestamp(self.event_time / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+        return [f"{moment} {sentence}" for sentence in self.sentences()]
 
 
 _reply_decoder = msgspec.json.Decoder(ReplyMessage)

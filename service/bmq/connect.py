@@ -27,7 +27,7 @@ UNREACHABLE = frozenset(
     {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT, KafkaError._RESOLVE}
 )
 
-# A partition has no leader, as far as this client or its broker knows: just made, or moving to another broker.
+# A partition has no leader, as far as this client or its broker knows: just made, or moving elsewhere.
 LEADERLESS = frozenset(
     {
         KafkaError.LEADER_NOT_AVAILABLE,
@@ -70,7 +70,7 @@ def consumer(options: Options) -> Consumer:
 
 
 def patiently(ask: Callable[[], Answer]) -> Answer:
-    """Return what ``ask`` returns; while a partition has no leader, ask again, for CONNECT_TIMEOUT_SECONDS."""
+    """Return what ``ask`` returns; ask again, in CONNECT_TIMEOUT_SECONDS, while a partition has no leader."""
     deadline = time.monotonic() + CONNECT_TIMEOUT_SECONDS
     while True:
         try:

@@ -71,7 +71,7 @@ def test_a_vehicle_drives_as_far_as_its_speed_says(seed: int, seconds: float) ->
     after = vehicles.move(all_rows(vehicles), seconds)
 
     driven = np.abs(after - before).sum(axis=0)
-    assert driven == pytest.approx(vehicles.speeds * seconds, abs=1e-9)
+    assert driven == pytest.approx(vehicles.speeds * seconds, abs=0.02)  # positions are in centimetres
 
 
 def test_vehicles_turn_both_ways_and_reach_all_parts_of_the_grid() -> None:

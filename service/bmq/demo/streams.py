@@ -4,14 +4,15 @@ Pure: seeded random numbers in, arrays out; no clock, no Kafka. The same seed an
 give the same values.
 """
 
-from typing import ClassVar, Protocol
+from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 
 from bmq.records import Float64s, Int64s
 
 
-class World(Protocol):
+class World(ABC):
     """Streams of one feed that move when told to.
 
     Attributes
@@ -26,6 +27,7 @@ class World(Protocol):
     dimensions: ClassVar[tuple[str, ...]]
     ids: tuple[str, ...]
 
+    @abstractmethod
     def move(self, rows: Int64s, seconds: float) -> Float64s:
         """Let the streams ``rows`` move for ``seconds`` and return their values, float64[d, rows.size].
 
@@ -33,7 +35,7 @@ class World(Protocol):
         """
 
 
-class Stocks:
+class Stocks(World):
     """Prices that follow a geometric Brownian motion without drift, in cents.
 
     Parameters
@@ -67,7 +69,7 @@ class Stocks:
         return _to_cents(self._prices[rows])[np.newaxis]
 
 
-class Vehicles:
+class Vehicles(World):
     """Vehicles that drive along the streets of a grid and turn at its corners.
 
     Streets run east at every multiple of STREET_SPACING, avenues north at every multiple of AVENUE_SPACING. A
@@ -135,7 +137,7 @@ class Vehicles:
         headings, metres = self._headings[rows], self._metres[rows]
         x = self._i[rows] * self.AVENUE_SPACING + self._EAST[headings] * metres
         y = self._j[rows] * self.STREET_SPACING + self._NORTH[headings] * metres
-        return np.stack([x, y])
+        return np.stack([x, y]).round(2)  # centimetres: no receiver knows more
 
 
 def _symbol(i: int) -> str:

@@ -1,0 +1,5 @@
+"""Runs the command line as `python -m bmq.cli`."""
+
+from bmq.cli import main
+
+main()

@@ -1,0 +1,51 @@
+"""What a failure looks like to who typed the command."""
+
+import os
+import traceback
+from typing import Any
+
+import typer
+from confluent_kafka import KafkaException
+from typer.core import TyperGroup
+
+from bmq.errors import ServiceError
+
+
+class Commands(TyperGroup):
+    """The commands, with every error turned into one sentence and an exit code.
+
+    Here and not in `main`, so that tests which call the commands see what users see.
+    """
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except (typer.Exit, typer.Abort, typer.TyperException, BrokenPipeError):
+            raise  # Typer itself knows what to say: wrong usage, `--help`, a reader that went away
+        except KeyboardInterrupt:
+            _say("Interrupted.")
+            raise typer.Exit(1) from None
+        except ServiceError as error:
+            _say(str(error))
+            raise typer.Exit(error.exit_code) from None
+        except KafkaException as error:
+            _say(f"Kafka: {error.args[0]}. Check that the broker is well: bmq doctor")
+            raise typer.Exit(1) from None
+        except Exception as error:
+            _say(
+                f"This should not happen: {type(error).__name__}: {error}. "
+                "Run it again with BMQ_DEBUG=1 and report what it prints."
+            )
+            raise typer.Exit(1) from None
+
+
+def debugging() -> bool:
+    """Return whether the user asked to see everything."""
+    return os.environ.get("BMQ_DEBUG", "") not in ("", "0")
+
+
+def _say(sentence: str) -> None:
+    if debugging():
+        typer.echo(traceback.format_exc(), err=True)
+    typer.echo(f"bmq: {sentence}", err=True)

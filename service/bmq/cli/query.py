@@ -1,0 +1,209 @@
+"""`bmq query`: put, remove, list and show standing queries."""
+
+import json
+import sys
+from difflib import get_close_matches
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from bmq.answers import ReplyMessage
+from bmq.cli.target import BootstrapOption, ConfigOption, Target, find_target
+from bmq.client import REPLY_TIMEOUT_SECONDS, StandingQuery
+from bmq.errors import ControlCode, ControlError, ServiceError
+from bmq.wire.control import validate_definition
+from bmq.wire.definitions import read_definition
+
+app = typer.Typer(help="Put, remove, list and show standing queries.", no_args_is_help=True)
+
+QueryId = Annotated[str, typer.Argument(metavar="ID", help="The query id.")]
+NoWait = Annotated[bool, typer.Option("--no-wait", help="Publish, and do not wait for the reply.")]
+Timeout = Annotated[float, typer.Option("--timeout", help="Seconds to wait for the reply.", min=0)]
+Json = Annotated[bool, typer.Option("--json", help="Write JSON, one object a line.")]
+
+
+@app.command("put")
+def put(
+    query_id: QueryId,
+    file: Annotated[
+        typer.FileBinaryRead,
+        typer.Argument(metavar="FILE|-", help="The definition, a JSON object; - reads stdin."),
+    ],
+    no_wait: NoWait = False,
+    timeout: Timeout = REPLY_TIMEOUT_SECONDS,
+    config: ConfigOption = None,
+    bootstrap: BootstrapOption = None,
+) -> None:
+    """Register a query, or replace it. Nothing is published that the service would reject."""
+    target = find_target(config, bootstrap)
+    definition = file.read()
+    _validate(target, query_id, definition)
+    with target.client() as client:
+        if no_wait:
+            _say_published(query_id, client.publish({query_id: definition})[query_id])
+        else:
+            _say_reply(client.put(query_id, definition, timeout))
+
+
+@app.command("rm")
+def remove(
+    query_id: QueryId,
+    no_wait: NoWait = False,
+    timeout: Timeout = REPLY_TIMEOUT_SECONDS,
+    config: ConfigOption = None,
+    bootstrap: BootstrapOption = None,
+) -> None:
+    """Delete a query."""
+    with find_target(config, bootstrap).client() as client:
+        if no_wait:
+            _say_published(query_id, client.publish({query_id: None})[query_id])
+        else:
+            _say_reply(client.delete(query_id, timeout))
+
+
+@app.command("list")
+def list_queries(
+    as_json: Json = False, config: ConfigOption = None, bootstrap: BootstrapOption = None
+) -> None:
+    """List the queries that the control topic holds, each with the reply to it."""
+    with find_target(config, bootstrap).client() as client:
+        queries = sorted(client.queries().values(), key=lambda query: query.query_id)
+    if as_json:
+        for query in queries:
+            typer.echo(json.dumps(_as_json(query), ensure_ascii=False))
+    else:
+        _print_table(queries)
+
+
+@app.command("show")
+def show(
+    query_id: QueryId,
+    as_json: Json = False,
+    config: ConfigOption = None,
+    bootstrap: BootstrapOption = None,
+) -> None:
+    """Show a query's definition and the reply to it."""
+    target = find_target(config, bootstrap)
+    with target.client() as client:
+        queries = client.queries()
+    query = queries.get(query_id)
+    if query is None:
+        near = get_close_matches(query_id, queries, n=1)
+        hint = f" The nearest is {near[0]!r}." if near else ""
+        raise ServiceError(
+            f"Topic {target.topics.control!r} holds no query {query_id!r}.{hint} 'bmq query list' shows all."
+        )
+    if as_json:
+        typer.echo(json.dumps(_as_json(query), ensure_ascii=False))
+        return
+    definition = _definition(query)
+    text = definition if isinstance(definition, str) else json.dumps(definition, indent=2, ensure_ascii=False)
+    typer.echo(f"{text}\n{_answer(query)}")
+
+
+def _validate(target: Target, query_id: str, definition: bytes) -> None:
+    """Refuse here what the service would refuse: in the topic, it would replace the definition in force."""
+    try:
+        if target.config is not None:
+            topics = target.topics
+            validate_definition(
+                query_id,
+                definition,
+                target.config.feed_records(),
+                topics.allowed_output_prefix,
+                (topics.control, topics.replies, topics.dead_letter),
+            )
+            return
+        # Without a configuration the feeds are not known, but what every definition must have is.
+        read = _parsed(definition)
+        if not isinstance(read, dict):
+            raise ControlError(ControlCode.NOT_JSON, "The definition is no JSON object. Write one.")
+        read_definition(read)
+    except ControlError as error:
+        raise ServiceError(f"{error.code.value}: {error} Nothing was published.") from error
+
+
+def _say_published(query_id: str, offset: int) -> None:
+    typer.echo(f"published: {query_id}, control offset {offset}")
+
+
+def _say_reply(reply: ReplyMessage) -> None:
+    if reply.error is not None:
+        raise ServiceError(f"{reply.query_id} was rejected: {reply.error.code}: {reply.error.message}")
+    version = "" if reply.version is None else f", version {reply.version}"
+    typer.echo(f"{reply.status}: {reply.query_id}{version}")
+
+
+def _parsed(definition: bytes) -> Any:
+    try:
+        return json.loads(definition)
+    except ValueError:
+        return None
+
+
+def _definition(query: StandingQuery) -> Any:
+    """Return the definition as JSON, or as text where it is none: the topic may hold anything."""
+    read = _parsed(query.definition)
+    return query.definition.decode(errors="replace") if read is None else read
+
+
+def _as_json(query: StandingQuery) -> dict[str, Any]:
+    reply = query.reply
+    error = (
+        None
+        if reply is None or reply.error is None
+        else {"code": reply.error.code, "message": reply.error.message}
+    )
+    return {
+        "query_id": query.query_id,
+        "status": query.status,
+        "version": None if reply is None else reply.version,
+        "control_offset": query.control_offset,
+        "error": error,
+        "definition": _definition(query),
+    }
+
+
+def _answer(query: StandingQuery) -> str:
+    reply = query.reply
+    if reply is None or query.status == "unanswered":
+        return f"unanswered: the service has not yet read control offset {query.control_offset}"
+    if reply.error is not None:
+        return f"rejected: {reply.error.code}: {reply.error.message}"
+    return (
+        f"{query.status}: version {reply.version}, control offset {query.control_offset}, batch {reply.batch}"
+    )
+
+
+def _print_table(queries: list[StandingQuery]) -> None:
+    table = Table("ID", "STATUS", "VERSION", "KIND", "FEED", "REGION", "STREAMS", box=None, pad_edge=False)
+    for query in queries:
+        version = "" if query.reply is None or query.reply.version is None else str(query.reply.version)
+        table.add_row(query.query_id, query.status, version, *_summary(_definition(query)))
+    # A file or a pipe has no width to fit into.
+    console = Console(markup=False, width=None if sys.stdout.isatty() else 1_000)
+    console.print(table)
+    console.print(f"{len(queries)} queries")
+
+
+def _summary(definition: Any) -> tuple[str, str, str, str]:
+    if not isinstance(definition, dict):
+        return ("", "", "", "")
+    streams = definition.get("streams")
+    return (
+        str(definition.get("kind", "")),
+        str(definition.get("feed", "")),
+        _region(definition.get("region")),
+        "all" if not isinstance(streams, list) else str(len(streams)),
+    )
+
+
+def _region(region: Any) -> str:
+    match region:
+        case {"box": dict(box)}:
+            return " ".join(f"{dimension} {json.dumps(interval)}" for dimension, interval in box.items())
+        case dict():
+            return ", ".join(region)
+    return ""

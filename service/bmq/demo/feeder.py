@@ -1,0 +1,86 @@
+"""Publishes the readings of a world at a steady rate, from a thread of its own."""
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from bmq.connect import CONNECT_TIMEOUT_SECONDS, explained, producer
+from bmq.demo.streams import World
+from bmq.records import Float64s, Int64s
+
+# Seconds between two bursts of readings. Longer ones show as steps in the latency, shorter ones cost more
+# than the readings themselves.
+BURST_SECONDS = 0.05
+
+
+class Feeder:
+    """Lets every stream of a world report in turn, ``rate`` readings a second in all.
+
+    Parameters
+    ----------
+    options : client options with `bootstrap.servers`.
+    rate : readings a second; where the machine cannot do as many, it does what it can.
+    """
+
+    def __init__(self, options: Mapping[str, str], world: World, rate: float) -> None:
+        self._options = options
+        self._producer = producer(options)
+        self._world = world
+        self._rate = rate
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._feed, name="feeder", daemon=True)
+
+    def start(self) -> None:
+        """Begin to publish."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, when all that was published is on the broker."""
+        self._ending.set()
+        self._thread.join()
+        with explained(self._options):
+            self._producer.flush(CONNECT_TIMEOUT_SECONDS)
+
+    def _feed(self) -> None:
+        started = time.monotonic()
+        n_sent = 0
+        turns = take_turns(len(self._world.ids), self._rate * BURST_SECONDS)
+        # A stream's turn comes again when all others have had theirs.
+        seconds_between = len(self._world.ids) / self._rate
+        while not self._ending.wait(max(0.0, started + n_sent / self._rate - time.monotonic())):
+            rows = next(turns)
+            self._publish(rows, self._world.move(rows, seconds_between))
+            n_sent += rows.size
+
+    def _publish(self, rows: Int64s, values: Float64s) -> None:
+        world = self._world
+        # Written by hand, since json.dumps would take longer than all the rest. Ids need no escapes.
+        names = [f'","{world.dimensions[0]}":', *(f',"{name}":' for name in world.dimensions[1:])]
+        now = int(time.time() * 1000)
+        for row, *numbers in zip(rows.tolist(), *values.tolist(), strict=True):
+            stream_id = world.ids[row]
+            fields = "".join(f"{name}{number!r}" for name, number in zip(names, numbers, strict=True))
+            record = f'{{"{world.id_field}":"{stream_id}{fields},"ts":{now}}}'
+            while not self._queue(stream_id, record):
+                self._producer.poll(CONNECT_TIMEOUT_SECONDS)
+        self._producer.poll(0)
+
+    def _queue(self, stream_id: str, record: str) -> bool:
+        """Return whether the record found room in the producer's queue."""
+        try:
+            # The key keeps a stream in one partition, and so in order.
+            self._producer.produce(self._world.feed, record.encode(), stream_id.encode())
+        except BufferError:
+            return False
+        return True
+
+
+def take_turns(n_streams: int, burst: float) -> Iterator[Int64s]:
+    """Return rows 0..n_streams - 1 over and over, about ``burst`` at a time, no row twice in a burst."""
+    size = min(n_streams, max(1, round(burst)))
+    start = 0
+    while True:
+        yield np.arange(start, start + size) % n_streams
+        start = (start + size) % n_streams

@@ -1,0 +1,243 @@
+"""The command line without a service: usage, exit codes, and what a failure looks like."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
+from typer.testing import CliRunner, Result
+
+from bmq.cli import app
+from bmq.cli.reference import reference
+from bmq.ports import free_ports
+
+ROOT = Path(__file__).parents[2]
+CONFIG = """
+[feeds.stocks]
+topic = "stocks"
+stream_id = "symbol"
+dimensions = ["price"]
+"""
+FORTIES = {"kind": "border", "feed": "stocks", "region": {"box": {"price": [40, 50]}}}
+COMMANDS = [
+    "serve",
+    "broker",
+    "query put",
+    "query rm",
+    "query list",
+    "query show",
+    "events",
+    "demo",
+    "doctor",
+]
+
+
+@pytest.fixture(autouse=True)
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, so that no configuration of the checkout is found."""
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("BMQ_")]:
+        monkeypatch.delenv(name)
+    return tmp_path
+
+
+@pytest.fixture
+def nowhere(monkeypatch: pytest.MonkeyPatch) -> str:
+    """An address at which no Kafka answers; and patience for half a second."""
+    for module in ("connect", "client", "topics", "topic_reader"):
+        monkeypatch.setattr(f"bmq.{module}.CONNECT_TIMEOUT_SECONDS", 0.5)
+    return f"127.0.0.1:{free_ports(1)[0]}"
+
+
+def bmq(*arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(app, arguments, input=stdin)
+
+
+def is_one_sentence(result: Result) -> bool:
+    return result.stderr.startswith("bmq: ") and "Traceback" not in result.output and not result.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(command: str) -> None:
+    result = bmq(*command.split(), "--help")
+
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"Usage: bmq {command}") or f" {command} " in result.stdout
+
+
+def test_every_command_is_in_the_documents_and_they_are_not_stale() -> None:
+    text = (ROOT / "docs/cli.md").read_text(encoding="utf-8")
+
+    assert text == reference(), (
+        "docs/cli.md is stale; write it anew with: python -m bmq.cli.reference > docs/cli.md"
+    )
+    assert all(f"## bmq {command}\n" in text for command in COMMANDS)
+
+
+def test_there_are_no_commands_but_those() -> None:
+    def names(group: TyperGroup, prefix: str = "") -> list[str]:
+        found: list[str] = []
+        for name, command in group.commands.items():
+            found += names(command, f"{name} ") if isinstance(command, TyperGroup) else [f"{prefix}{name}"]
+        return found
+
+    command = get_command(app)
+    assert isinstance(command, TyperGroup)
+    assert sorted(names(command)) == sorted(COMMANDS)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check-ledger"],  # comes with a later version
+        ["query", "put", "q"],
+        ["query", "put", "q", "absent.json"],
+        ["events", "--limit", "0"],
+        ["demo", "ships"],
+        ["serve", "--nonsense"],
+    ],
+)
+def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:
+    assert bmq(*arguments).exit_code == 2
+
+
+def test_the_module_runs_as_the_command_does() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "bmq.cli", "nonsense"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "service")},
+    )
+
+    assert run.returncode == 2
+    assert "No such command 'nonsense'" in run.stderr
+
+
+@pytest.mark.parametrize("command", [["serve"], ["doctor"], ["query", "list"], ["events"]])
+def test_a_configuration_that_cannot_be_read_exits_with_2(command: list[str]) -> None:
+    result = bmq(*command, "--config", "absent.toml")
+
+    assert result.exit_code == 2
+    assert is_one_sentence(result)
+    assert "absent.toml" in result.stderr
+
+
+def test_a_fault_in_the_configuration_is_named(workplace: Path) -> None:
+    (workplace / "bad.toml").write_text(CONFIG + "[job]\nshard = 3\n")
+
+    result = bmq("serve", "--config", "bad.toml")
+
+    assert result.exit_code == 2
+    assert "shard" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["query", "put", "q", "-", "--timeout", "1"],
+        ["query", "rm", "q"],
+        ["query", "list"],
+        ["query", "show", "q"],
+        ["events"],
+    ],
+)
+def test_a_kafka_that_does_not_answer_is_one_sentence_and_exit_1(command: list[str], nowhere: str) -> None:
+    result = bmq(*command, "--bootstrap", nowhere, stdin=json.dumps(FORTIES))
+
+    assert result.exit_code == 1
+    assert is_one_sentence(result)
+    assert f"No Kafka answers at {nowhere}" in result.stderr
+    assert "bmq broker" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("definition", "says"),
+    [
+        ("{", "not_json"),
+        ("[]", "not_json"),
+        ('{"kind": "border", "feed": "stoks", "region": {"box": {"price": [1, 2]}}}', "'stocks'"),
+        ('{"kind": "border", "feed": "stocks", "regoin": {}}', "'region'"),
+        ('{"kind": "border", "feed": "stocks", "region": {"box": {"prize": [1, 2]}}}', "'price'"),
+        ('{"kind": "border", "feed": "stocks", "region": {"box": {"price": [2, 1]}}}', "bad_region"),
+        (
+            '{"kind": "border", "feed": "stocks", "region": {"box": {"price": [1, 2]}}, "ttl": "2h"}',
+            "bad_option",
+        ),
+        (
+            '{"kind": "border", "feed": "stocks", "region": {"box": {"price": [1, 2]}}, "bounds": "<>"}',
+            "bad_option",
+        ),
+    ],
+)
+def test_a_definition_that_would_be_rejected_is_not_published(
+    definition: str, says: str, workplace: Path, nowhere: str
+) -> None:
+    (workplace / "c.toml").write_text(CONFIG)
+
+    result = bmq("query", "put", "q", "-", "--config", "c.toml", "--bootstrap", nowhere, stdin=definition)
+
+    assert result.exit_code == 1
+    assert is_one_sentence(result)
+    assert says in result.stderr
+    assert result.stderr.rstrip().endswith("Nothing was published.")
+
+
+@pytest.mark.parametrize("definition", ["{", "[]", '{"kind": "border"}', '{"kind": "match"}'])
+def test_without_a_configuration_the_shape_is_still_checked(definition: str, nowhere: str) -> None:
+    result = bmq("query", "put", "q", "-", "--bootstrap", nowhere, stdin=definition)
+
+    assert result.exit_code == 1
+    assert "Nothing was published." in result.stderr
+
+
+def test_the_usual_configuration_is_found(workplace: Path, nowhere: str) -> None:
+    (workplace / "config").mkdir()
+    (workplace / "config/local.toml").write_text(CONFIG + f'[kafka]\nbootstrap_servers = "{nowhere}"\n')
+
+    assert f"No Kafka answers at {nowhere}" in bmq("query", "list").stderr
+
+
+def test_the_environment_names_the_kafka(monkeypatch: pytest.MonkeyPatch, nowhere: str) -> None:
+    monkeypatch.setenv("BMQ_KAFKA__BOOTSTRAP_SERVERS", nowhere)
+
+    assert f"No Kafka answers at {nowhere}" in bmq("query", "list").stderr
+
+
+def test_debug_shows_where_a_failure_came_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BMQ_DEBUG", "1")
+
+    result = bmq("serve", "--config", "absent.toml")
+
+    assert result.exit_code == 2
+    assert "Traceback" in result.stderr
+    assert "bmq: absent.toml" in result.stderr
+
+
+def test_even_a_fault_of_ours_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("bmq.cli.query.find_target", fail)
+
+    result = bmq("query", "list")
+
+    assert result.exit_code == 1
+    assert is_one_sentence(result)
+    assert "ZeroDivisionError: division by zero" in result.stderr
+    assert "BMQ_DEBUG=1" in result.stderr
+
+
+def test_ctrl_c_is_no_fault_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bmq.cli.query.find_target", interrupt)
+
+    result = bmq("query", "list")
+
+    assert (result.exit_code, result.stderr) == (1, "bmq: Interrupted.\n")
