@@ -88,8 +88,8 @@ def _section(name: str, model: type[Section]) -> str:
 def _options(section: str, model: type[Section]) -> Iterator[str]:
     properties: Mapping[str, Mapping[str, Any]] = model.model_json_schema()["properties"]
     for option, schema in properties.items():
-        default = _default(model, option, schema)
-        yield f"| `{option}` | {_type(schema)} | {default} | {schema['description']} |"
+        meaning = " ".join(schema["description"].split())
+        yield f"| `{option}` | {_type(schema)} | {_default(model, option, schema)} | {meaning} |"
 
 
 def _default(model: type[Section], option: str, schema: Mapping[str, Any]) -> str:

@@ -107,7 +107,8 @@ class FeedSection(Section):
     topic: Topic
     """The topic to read."""
     format: Annotated[Literal["json", "csv", "avro"], _later("avro")] = "json"
-    """How record values are written. `avro` is not built yet: refused."""
+    """How record values are written. A `csv` line holds stream id, event time, dimensions and attributes, in
+    this order, without those that are not configured. `avro` is not built yet: refused."""
     stream_id: FieldName
     """The field that names the stream, or `@key` for the record key."""
     event_time: FieldName | None = None

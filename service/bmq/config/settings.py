@@ -10,7 +10,13 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
 
 from bmq import records
 from bmq.config.faults import ENVIRONMENT_PREFIX, describe, unknown_variables
@@ -106,6 +112,12 @@ def load_config(path: Path | None) -> Config:
     where = "configuration from the environment" if path is None else str(path)
     try:
         return Config(**document)
+    except SettingsError as error:
+        section = str(error).split('"')[1]
+        raise ConfigError(
+            f"environment: BMQ_{section.upper()} or another variable for a whole table is no JSON. "
+            "Write JSON, or one variable for each option."
+        ) from None
     except ConfigError as error:
         faults = str(error).splitlines()
         lines = "\n".join(f"  - {fault}" for fault in faults)

@@ -1,0 +1,101 @@
+"""What need not wait for the first start: jars downloaded, kernels compiled. Run when an image is built.
+
+numba compiles a kernel for the types that it is first called with and keeps the result (NUMBA_CACHE_DIR). So
+readings go the whole way through decoder, frames, monitor and renderer, for each format and each number of
+dimensions that leads to other kernels. No kernel is known here by name: a test finds one left cold.
+"""
+
+import json
+import time
+
+import numpy as np
+import pyarrow as pa
+
+from bmq.index.stream_table import INITIAL_STREAMS
+from bmq.jars import spark_jars
+from bmq.monitor.monitor import Monitor
+from bmq.records import Crossings, Feed, Format
+from bmq.wire.control import parse_command
+from bmq.wire.events import render_crossings
+from bmq.wire.frames import concat_readings, pack_readings, unpack_readings
+from bmq.wire.readings import Decoder
+
+_FEEDS = {
+    feed.name: feed
+    for feed in (
+        Feed("line", "line", "id", ("x",), event_time="ts"),
+        Feed("plane", "plane", "id", ("x", "y"), event_time="ts"),
+        Feed("space", "space", "id", ("x", "y", "z")),
+        Feed("sheet", "sheet", "@key", ("x",), event_time="ts", format=Format.CSV),
+    )
+}
+# Enough streams for their table to grow and hash anew; each has two readings.
+_N_READINGS = 6 * INITIAL_STREAMS
+# By turns inside and outside the first region, and each way to write a time.
+_POSITIONS = (5.0, 50.0, 5.0, 500.0)
+_TIMES = (1_700_000_000_000, "2026-01-01T00:00:00Z", "2026-01-01T00:00:01.5Z", "2026-01-01T01:00:02+01:00")
+
+
+def main() -> None:
+    """Download the jars that Spark needs and compile the kernels."""
+    spark_jars(print)
+    start = time.monotonic()
+    n_events = warm_up()
+    print(f"Compiled the kernels in {time.monotonic() - start:.0f} s ({n_events} events on the way).")
+
+
+def warm_up() -> int:
+    """Send readings through every format and engine, and return how many events came out."""
+    monitor = Monitor(_FEEDS)
+    n_events = 0
+    for feed in _FEEDS.values():
+        # The second round edits queries over streams that are inside; the third deletes them.
+        for hi in (10.0, 60.0, None):
+            for query_id, scope in ((f"{feed.name}-all", None), (f"{feed.name}-one", ["s0"])):
+                definition = None if hi is None else _definition(feed, hi, scope)
+                command = parse_command(query_id.encode(), definition, 0, _FEEDS, "")
+                n_events += _render(monitor.apply([command]).crossings)
+            n_events += _advance(monitor, feed)
+    restored = Monitor(_FEEDS)
+    for page in monitor.snapshot():
+        restored.apply_delta(page)
+    return n_events
+
+
+def _definition(feed: Feed, hi: float, streams: list[str] | None) -> bytes:
+    box = {dimension: [0, hi] for dimension in feed.dimensions}
+    scope = {} if streams is None else {"streams": streams}
+    return json.dumps({"kind": "border", "feed": feed.name, "region": {"box": box}} | scope).encode()
+
+
+def _advance(monitor: Monitor, feed: Feed) -> int:
+    keys = pa.array([_stream_id(i).encode() for i in range(_N_READINGS)], pa.binary())
+    values = pa.array([_record(feed, i) for i in range(_N_READINGS)], pa.binary())
+    record_times = np.full(_N_READINGS, 1_700_000_000_000, dtype=np.int64)
+    readings = Decoder(feed).decode(keys, values, record_times).readings
+    frames = [unpack_readings(frame) for frame in pack_readings(readings, n_shards=2)]
+    return _render([monitor.advance(feed.name, concat_readings(frames)).crossings])
+
+
+def _stream_id(i: int) -> str:
+    return f"s{i // 2}"
+
+
+def _record(feed: Feed, i: int) -> bytes:
+    time_text = _TIMES[i % len(_TIMES)]
+    values = [_POSITIONS[i % len(_POSITIONS)]] * len(feed.dimensions)
+    if feed.format is Format.CSV:
+        return ",".join(map(str, [time_text, *values])).encode()
+    fields = {"id": _stream_id(i), "ts": time_text, "other": [None, {"é": "\n"}]}
+    return json.dumps(fields | dict(zip(feed.dimensions, values, strict=True))).encode()
+
+
+def _render(of_feeds: list[Crossings]) -> int:
+    for crossings in of_feeds:
+        render_crossings(crossings, _FEEDS[crossings.feed], topic="events", layout="crossing")
+        render_crossings(crossings, _FEEDS[crossings.feed], topic="events", layout="reading")
+    return sum(len(crossings) for crossings in of_feeds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,399 @@
+"""The configuration: what is taken, what is refused, and what a user is told."""
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaException, Producer
+from pydantic import ValidationError
+
+from bmq.config import Config, load_config
+from bmq.config.reference import reference
+from bmq.errors import ConfigError
+from bmq.records import Feed, Format
+
+ROOT = Path(__file__).parents[2]
+LINE = """
+[feeds.line]
+topic = "line"
+stream_id = "id"
+dimensions = ["x"]
+"""
+
+Load = Callable[..., Config]
+
+
+@pytest.fixture(autouse=True)
+def _no_options_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in os.environ:
+        if name.startswith("BMQ_") and "__" in name:
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    def from_text(text: str = "", feeds: str = LINE) -> Config:
+        path = tmp_path / "bmq.toml"
+        path.write_text(feeds + text)
+        return load_config(path)
+
+    return from_text
+
+
+def faults(load: Load, text: str = "", feeds: str = LINE) -> list[str]:
+    with pytest.raises(ConfigError) as raised:
+        load(text, feeds)
+    first, *lines, last = str(raised.value).splitlines()
+    assert re.search(r"bmq.toml: (1 fault|\d+ faults)$", first)
+    assert last == "Every option is in docs/configuration.md."
+    return [line.removeprefix("  - ") for line in lines]
+
+
+def test_a_feed_is_all_that_must_be_written(load: Load) -> None:
+    config = load()
+
+    assert config.feed_records() == {"line": Feed("line", "line", "id", ("x",))}
+    assert config.kafka.bootstrap_servers is None
+    assert config.topics.control == "bmq.control"
+    assert config.topics.dead_letter == "bmq.dead-letter"
+    assert (config.job.shards, config.job.trigger) == (4, "0 seconds")
+    assert config.job.max_readings_per_batch == 400_000
+    assert config.metrics.port == 9108
+
+
+def test_a_feed_record_has_everything_that_the_other_layers_need(load: Load) -> None:
+    config = load('event_time = "ts"\nformat = "csv"\nattributes = ["group"]')
+
+    assert config.feed_records()["line"] == Feed(
+        "line", "line", "id", ("x",), event_time="ts", format=Format.CSV, attributes=("group",)
+    )
+
+
+@pytest.mark.parametrize("name", ["local.toml", "docker.toml"])
+def test_the_configurations_in_the_repository_load(name: str) -> None:
+    config = load_config(ROOT / "config" / name)
+
+    assert set(config.feeds) == {"stocks", "vehicles"}
+    assert (config.kafka.bootstrap_servers is None) == (name == "local.toml")
+
+
+def test_nothing_can_be_changed_afterwards(load: Load) -> None:
+    config = load()
+
+    with pytest.raises(ValidationError):
+        config.job.shards = 8  # type: ignore[misc]
+
+
+def test_the_address_of_an_own_broker_is_put_in_as_a_copy(load: Load) -> None:
+    config = load('[kafka.options]\n"client.id" = "me"')
+
+    placed = config.with_broker("127.0.0.1:5")
+
+    assert placed.kafka.client_options() == {"bootstrap.servers": "127.0.0.1:5", "client.id": "me"}
+    assert config.kafka.bootstrap_servers is None
+    with pytest.raises(ConfigError, match=r"BMQ_KAFKA__BOOTSTRAP_SERVERS"):
+        config.kafka.client_options()
+
+
+# The environment
+
+
+def test_the_environment_wins_over_the_file(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BMQ_JOB__SHARDS", "8")
+    monkeypatch.setenv("BMQ_FEEDS__LINE__TOPIC", "other")
+    monkeypatch.setenv("BMQ_FEEDS__LINE__DIMENSIONS", '["x", "y"]')
+
+    config = load("[job]\nshards = 2\ncheckpoint = 'here'")
+
+    assert (config.job.shards, config.job.checkpoint) == (8, "here")
+    assert config.feed_records()["line"] == Feed("line", "other", "id", ("x", "y"))
+
+
+def test_a_feed_can_come_from_the_environment_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BMQ_FEEDS__S17_LINE__TOPIC", "1.10")
+    monkeypatch.setenv("BMQ_FEEDS__S17_LINE__STREAM_ID", "@key")
+    monkeypatch.setenv("BMQ_FEEDS__S17_LINE__DIMENSIONS", '["x"]')
+
+    assert load_config(None).feed_records() == {"s17_line": Feed("s17_line", "1.10", "@key", ("x",))}
+
+
+def test_a_misspelt_section_in_a_variable_is_a_fault(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BMQ_JBO__SHARDS", "8")
+
+    assert faults(load) == [
+        "environment variable BMQ_JBO__SHARDS: there is no section 'jbo'; did you mean BMQ_JOB__…?"
+    ]
+
+
+def test_variables_that_are_no_options_are_left_alone(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BMQ_TEST_BOOTSTRAP", "127.0.0.1:9092")
+
+    assert load().kafka.bootstrap_servers is None
+
+
+def test_a_fault_names_the_variable_that_brought_it(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BMQ_JOB__SHARDS", "many")
+
+    (fault,) = faults(load)
+
+    assert fault.startswith('job.shards (from BMQ_JOB__SHARDS) = "many": must be a valid integer')
+
+
+@pytest.mark.parametrize(("variable", "text"), [("BMQ_KAFKA__OPTIONS", "{client.id"), ("BMQ_JOB", "fast")])
+def test_a_variable_for_a_whole_table_must_be_json(
+    load: Load, monkeypatch: pytest.MonkeyPatch, variable: str, text: str
+) -> None:
+    monkeypatch.setenv(variable, text)
+
+    with pytest.raises(ConfigError, match=f"{variable[:9]}.* no JSON"):
+        load()
+
+
+# What is refused
+
+
+def test_every_fault_is_told_at_once(load: Load) -> None:
+    told = faults(
+        load,
+        """
+        [feeds.plane]
+        topic = "line"
+        stream_id = ""
+        dimensions = ["x", "y"]
+        space = "lonlat"
+        [job]
+        shards = 0
+        trigger = "often"
+        sharts = 5
+        [topics]
+        events = "a b"
+        """,
+    )
+
+    assert [fault.partition(":")[0].partition(" = ")[0] for fault in told] == [
+        "topics.events",
+        "feeds.plane.stream_id",
+        "feeds.plane.space",
+        "job.shards",
+        "job.trigger",
+        "job.sharts",
+        "feeds.plane.topic",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[kafka]\nbootstrap_server = "a:1"', 'did you mean "bootstrap_servers"?'),
+        ("[feed.x]", 'feed: there is no such option; did you mean "feeds"?'),
+        ('event_tim = "ts"', 'feeds.line.event_tim: there is no such option; did you mean "event_time"?'),
+        ("[metrics]\nzebra = 1", "metrics.zebra: there is no such option; known here: port"),
+    ],
+)
+def test_an_unknown_option_is_answered_with_the_nearest_known_one(load: Load, text: str, told: str) -> None:
+    (fault,) = faults(load, text)
+
+    assert told in fault
+
+
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [
+        ('format = "avro"', "feeds.line.format"),
+        ('space = "lonlat"', "feeds.line.space"),
+        ('max_lateness = "5s"', "feeds.line.max_lateness"),
+        ('stream_ttl = "1h"', "feeds.line.stream_ttl"),
+        ('idle_advance = "30s"', "feeds.line.idle_advance"),
+        ('max_future = "1h"', "feeds.line.max_future"),
+        ("join = true", "feeds.line.join"),
+        ('[job]\ndelivery = "exactly_once"', "job.delivery"),
+        ('[topics]\nmembership = "bmq.membership"', "topics.membership"),
+    ],
+)
+def test_what_is_not_built_yet_is_refused_by_name(load: Load, text: str, option: str) -> None:
+    (fault,) = faults(load, text)
+
+    assert fault.startswith(f"{option} = ")
+    assert "not built yet" in fault
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'format = "json"\nspace = "plane"\nmax_lateness = "0s"\njoin = false',
+        'max_lateness = "0ms"',
+        '[job]\ntrigger = "1 second"\ndelivery = "at_least_once"',
+        '[job]\ntrigger = "available_now"\nshards = 1024\nstarting_offsets = "earliest"',
+        '[topics]\nkey = "query_id"',
+        '[topics]\nlayout = "reading"',
+        "[metrics]\nport = 0",
+        '[kafka]\nbootstrap_servers = "a:1,[::1]:9092"',
+    ],
+)
+def test_what_the_documents_name_is_taken(load: Load, text: str) -> None:
+    load(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('max_lateness = "5 minutes"', 'feeds.line.max_lateness = "5 minutes": a duration is a whole number'),
+        ("[job]\nshards = 1025", "job.shards = 1025: must be less than or equal to 1024"),
+        ("[job]\nshards = true", "job.shards = true: a whole number is needed"),
+        ('[job]\ntrigger = "1 minute"', 'job.trigger = "1 minute": write "N seconds"'),
+        ('[job]\nstarting_offsets = "newest"', "must be 'latest' or 'earliest'"),
+        ("[job]\nmax_readings_per_batch = 0", "must be greater than or equal to 1"),
+        ('[topics]\nevents = ".."', 'topics.events = "..": a topic has 1 to 249'),
+        (f'[topics]\nevents = "{"a" * 250}"', "a topic has 1 to 249"),
+        ('[topics]\nkey = "query_id"\nlayout = "reading"', "topics: with layout"),
+        (
+            '[kafka]\nbootstrap_servers = "somewhere"',
+            'kafka.bootstrap_servers = "somewhere": write "host:port"',
+        ),
+        ('[kafka.options]\n"group.id" = "g"', "kafka.options: not to be set here: group.id (leave it out"),
+    ],
+)
+def test_a_value_against_its_rule_is_told_with_the_rule(load: Load, text: str, told: str) -> None:
+    (fault,) = faults(load, text)
+
+    assert told in fault
+
+
+def test_a_section_is_a_table(load: Load) -> None:
+    (fault,) = faults(load, LINE, feeds="job = 5")
+
+    assert fault == "job = 5: write a table with the options of this section"
+
+
+@pytest.mark.parametrize(
+    ("feed", "told"),
+    [
+        ('stream_id = "id"\ndimensions = []', "feeds.line.dimensions = []: name at least one"),
+        ('stream_id = "id"\ndimensions = "x"', 'feeds.line.dimensions = "x": write a list'),
+        ('stream_id = "id"\ndimensions = ["x", "x"]', "feeds.line: x stands more than once"),
+        ('stream_id = "x"\ndimensions = ["x"]', "feeds.line: x stands more than once"),
+        ('stream_id = "id"\nevent_time = "x"\ndimensions = ["x"]', "feeds.line: x stands more than once"),
+        ('stream_id = "id"\nattributes = ["x"]\ndimensions = ["x"]', "feeds.line: x stands more than once"),
+        ('dimensions = ["x"]', "feeds.line.stream_id is missing; set it or BMQ_FEEDS__LINE__STREAM_ID"),
+    ],
+)
+def test_each_field_of_a_feed_has_one_role(load: Load, feed: str, told: str) -> None:
+    (fault,) = faults(load, feed, feeds='[feeds.line]\ntopic = "line"\n')
+
+    assert fault.startswith(told)
+
+
+@pytest.mark.parametrize("name", ["Line", "a__b", "_a", "a_", "'a.b'"])
+def test_a_feed_has_a_name_that_a_variable_can_hold(load: Load, name: str) -> None:
+    told = faults(load, feeds=LINE.replace("feeds.line", f"feeds.{name}"))
+
+    assert any("a feed's name has" in fault for fault in told)
+
+
+def test_without_a_feed_nothing_starts(load: Load) -> None:
+    (fault,) = faults(load, feeds="")
+
+    assert fault.startswith("feeds: name at least one; add a table [feeds.NAME]")
+
+
+@pytest.mark.parametrize(
+    "topic", ["line", "bmq.control", "bmq.replies", "bmq.events", "bmq.dead-letter", "bmq_events"]
+)
+def test_no_two_roles_share_a_topic(load: Load, topic: str) -> None:
+    (fault,) = faults(load, LINE.replace("feeds.line", "feeds.other").replace('"line"', f'"{topic}"'))
+
+    assert fault.startswith(f'feeds.other.topic = "{topic}": ')
+    assert fault.endswith("; choose another")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"), [(b"[feeds", "no TOML"), (b"\xff", "no TOML"), (None, "No such file or directory")]
+)
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None, told: str) -> None:
+    path = tmp_path / "bmq.toml"
+    if content is not None:
+        path.write_bytes(content)
+
+    with pytest.raises(ConfigError, match=f"bmq.toml: {told}"):
+        load_config(path)
+
+
+# Kafka options
+
+
+def test_an_option_of_kafka_goes_to_both_clients_as_it_is(load: Load) -> None:
+    kafka = load('[kafka]\nbootstrap_servers = "a:1"\n[kafka.options]\n"fetch.max.bytes" = 5').kafka
+
+    assert kafka.spark_options() == {"kafka.bootstrap.servers": "a:1", "kafka.fetch.max.bytes": "5"}
+    assert kafka.client_options() == {"bootstrap.servers": "a:1", "fetch.max.bytes": "5"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['[kafka.options]\n"a.b.c" = true', "[kafka.options]\na.b.c = true", "[kafka.options.a]\nb.c = 'true'"],
+)
+def test_a_dotted_option_may_be_quoted_or_not(load: Load, text: str) -> None:
+    assert load(text).kafka.options == {"a.b.c": "true"}
+
+
+def test_an_option_of_kafka_in_the_environment_has_underscores_for_dots(
+    load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BMQ_KAFKA__OPTIONS__SASL_PASSWORD", "007.10")
+    monkeypatch.setenv("BMQ_KAFKA__OPTIONS__DEBUG", "all")
+
+    config = load('[kafka.options]\n"sasl.password" = "old"\n"client.id" = "me"')
+
+    assert config.kafka.options == {"sasl.password": "007.10", "client.id": "me", "debug": "all"}
+
+
+def test_options_of_kafka_may_be_one_variable(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BMQ_KAFKA__OPTIONS", '{"client.id": "me"}')
+
+    assert load().kafka.options == {"client.id": "me"}
+
+
+def test_a_secret_is_never_shown(load: Load) -> None:
+    names = ("sasl.password", "sasl.jaas.config", "oauth.client.secret", "ssl.key.pem")
+    secrets = {name: f"s{i}" for i, name in enumerate(names, start=1)}
+    text = "[kafka.options]\n" + "\n".join(f'"{name}" = "{value}"' for name, value in secrets.items())
+
+    config = load(text)
+    told = faults(load, text + '\n"group.id" = "g"')
+
+    for shown in (repr(config), str(config), repr(config.kafka), "\n".join(told)):
+        assert not re.search(r"\bs[1-4]\b", shown)
+    assert config.kafka.options == secrets
+
+
+def test_what_only_the_jvm_knows_is_kept_from_librdkafka(load: Load) -> None:
+    config = load(
+        '[kafka.options]\n"sasl.jaas.config" = "x"\n"ssl.truststore.location" = "y"\n"acks" = "all"'
+    )
+    kafka = config.with_broker("a:1").kafka
+
+    assert kafka.client_options() == {"bootstrap.servers": "a:1", "acks": "all"}
+    assert {"kafka.sasl.jaas.config", "kafka.ssl.truststore.location"} < kafka.spark_options().keys()
+
+
+@pytest.mark.parametrize(
+    ("who", "known"), [("Both know", True), ("Only the JVM knows", False), ("Only librdkafka knows", True)]
+)
+def test_librdkafka_knows_the_options_that_the_reference_says(who: str, known: bool) -> None:
+    (names,) = re.findall(rf"\*\*{who}\*\* (.*?)\.(?: |$|\n)", reference(), re.DOTALL)
+
+    options = [name.replace("*", "location") for name in re.findall(r"`([a-z][a-z.*]+)`", names)]
+
+    assert options
+    assert [name for name in options if _librdkafka_knows(name) != known] == []
+
+
+def _librdkafka_knows(option: str) -> bool:
+    try:
+        Producer({option: "-"})
+    except KafkaException as error:
+        # A bad value or a missing file is another error: the name was known.
+        return not re.search(r"No such configuration property|Java JAAS|not supported", str(error))
+    return True

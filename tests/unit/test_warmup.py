@@ -1,0 +1,57 @@
+"""An image whose kernels were compiled at build compiles nothing at its first batch."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+# Says, after a warm-up, which kernels were never compiled and which were compiled and not loaded. Those that
+# numba puts into their callers are compiled with these.
+LOOK = """
+import importlib, json, pkgutil
+from numba.core.dispatcher import Dispatcher
+import bmq.kernels
+from bmq.warmup import warm_up
+
+n_events = warm_up()
+kernels = {
+    f"{info.name}.{name}": kernel
+    for info in pkgutil.iter_modules(bmq.kernels.__path__)
+    for name, kernel in vars(importlib.import_module(f"bmq.kernels.{info.name}")).items()
+    if isinstance(kernel, Dispatcher) and kernel.targetoptions.get("inline") != "always"
+}
+print(json.dumps({
+    "events": n_events,
+    "cold": [name for name, kernel in kernels.items() if not kernel.signatures],
+    "compiled": [name for name, kernel in kernels.items() if kernel.stats.cache_misses],
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def looks(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, object]]:
+    """What two processes found that began, one after the other, with an empty cache."""
+    environment = os.environ | {
+        "NUMBA_CACHE_DIR": str(tmp_path_factory.mktemp("numba")),
+        "PYTHONPATH": str(Path(__file__).parents[2] / "service"),
+    }
+    command = [sys.executable, "-c", LOOK]
+    runs = [subprocess.run(command, env=environment, check=True, capture_output=True) for _ in range(2)]
+    return [json.loads(run.stdout) for run in runs]
+
+
+def test_no_kernel_stays_cold(looks: list[dict[str, object]]) -> None:
+    first, _ = looks
+
+    assert first["events"]
+    assert first["cold"] == []
+
+
+def test_the_next_process_compiles_nothing(looks: list[dict[str, object]]) -> None:
+    first, second = looks
+
+    assert first["compiled"]
+    assert second["compiled"] == []
