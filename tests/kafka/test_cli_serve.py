@@ -1,0 +1,162 @@
+"""`bmq serve` and `bmq demo` as processes: everything runs, and everything ends."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from kafka import KafkaProducer
+from typer.testing import CliRunner
+
+from bmq.cli import app
+from bmq.demo.figures import Figures, scrape
+from bmq.ports import free_ports, require_free
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600)]
+
+ROOT = Path(__file__).parents[2]
+START_LIMIT_SECONDS = 240.0  # Spark takes 10 to 20; compiling the kernels for the first time a minute
+LIMIT_SECONDS = 90.0  # for a few batches
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT / "service")}
+
+
+@dataclass(frozen=True)
+class Served:
+    """A running `bmq serve` with a Kafka of its own."""
+
+    process: subprocess.Popen[bytes]
+    servers: str
+    config: Path
+    metrics_port: int
+    log: Path
+
+
+def start_serve(folder: Path) -> tuple[subprocess.Popen[bytes], Path, Path, int]:
+    """Start `bmq serve` in ``folder``; return the process, its configuration, log and metrics port."""
+    (port,) = free_ports(1)
+    config, log = folder / "c.toml", folder / "serve.log"
+    config.write_text(
+        f"""
+        [feeds.stocks]
+        topic = "stocks"
+        stream_id = "symbol"
+        dimensions = ["price"]
+        [job]
+        shards = 2
+        [metrics]
+        port = {port}
+        """
+    )
+    command = [sys.executable, "-m", "bmq.cli", "serve", "--config", str(config)]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, cwd=folder, stdout=output, stderr=subprocess.STDOUT, env=ENVIRONMENT
+        )
+    return process, config, log, port
+
+
+def wait_for(fact: Callable[[], bool], process: subprocess.Popen[bytes], log: Path, limit: float) -> None:
+    """Return when ``fact`` holds; fail with the log where the process ends before, or the time is over."""
+    deadline = time.monotonic() + limit
+    while not fact():
+        try:
+            code: int | None = process.wait(0.1)
+        except subprocess.TimeoutExpired:
+            code = None
+        if code is not None or time.monotonic() > deadline:
+            pytest.fail(f"exit code {code}; log:\n{log.read_text(errors='replace')[-4000:]}")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("serve")
+    process, config, log, port = start_serve(folder)
+    try:
+        wait_for(lambda: (scrape(port) or Figures()).up, process, log, START_LIMIT_SECONDS)
+        address = re.search(r"its own at (\S+:\d+)", log.read_text())
+        assert address is not None
+        yield Served(process, address[1], config, port, log)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_query_put_by_command_line_gives_events_and_figures(served: Served) -> None:
+    definition = {"kind": "border", "feed": "stocks", "region": {"box": {"price": [40, 50]}}}
+    target = ["--config", str(served.config), "--bootstrap", served.servers]
+    put = CliRunner().invoke(
+        app,
+        ["query", "put", "q", "-", "--timeout", str(LIMIT_SECONDS), *target],
+        input=json.dumps(definition),
+    )
+    producer = KafkaProducer(bootstrap_servers=served.servers)
+    for price in (30, 45, 47, 55):
+        producer.send("stocks", json.dumps({"symbol": "A", "price": price}).encode(), b"A").get(LIMIT_SECONDS)
+    producer.close()
+
+    events = CliRunner().invoke(
+        app,
+        ["events", "--from-beginning", "--json", "--limit", "2", "--timeout", str(LIMIT_SECONDS), *target],
+    )
+
+    assert (put.exit_code, put.stdout) == (0, "accepted: q, version 1\n")
+    crossings = [json.loads(line) for line in events.stdout.splitlines()]
+    assert [(event["sign"], event["value"]["price"]) for event in crossings] == [("+", 45.0), ("-", 55.0)]
+
+    def counted() -> bool:
+        figures = scrape(served.metrics_port) or Figures()
+        return (figures.readings, figures.events, figures.queries, figures.streams) == (4, 2, 1, 1)
+
+    wait_for(counted, served.process, served.log, LIMIT_SECONDS)
+    assert (scrape(served.metrics_port) or Figures()).latency_at(1.0) is not None
+
+
+def test_sigterm_ends_service_and_kafka_in_order(served: Served) -> None:
+    served.process.terminate()
+
+    assert served.process.wait(LIMIT_SECONDS) == 0
+    assert "Traceback" not in served.log.read_text()
+    require_free(int(served.servers.rpartition(":")[2]))
+
+
+def test_a_second_signal_ends_everything_at_once(tmp_path: Path) -> None:
+    process, _, log, _ = start_serve(tmp_path)
+    try:
+        wait_for(lambda: "Broker started" in log.read_text(), process, log, START_LIMIT_SECONDS)
+        process.send_signal(signal.SIGTERM)
+        wait_for(lambda: "SIGTERM: stopping" in log.read_text(), process, log, LIMIT_SECONDS)
+
+        process.send_signal(signal.SIGINT)
+
+        assert process.wait(LIMIT_SECONDS) == 1
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("world", ["stocks", "vehicles"])
+def test_the_demo_shows_crossings_and_ends_by_itself(world: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bmq.cli", "demo", world, "--rate", "2000", "--seconds", "25"]
+    run = subprocess.run(
+        command,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=500,
+        env=ENVIRONMENT | {"TMPDIR": str(tmp_path)},
+    )
+
+    assert (run.returncode, run.stderr) == (0, "")
+    total = re.search(r"([\d,]+) readings and ([\d,]+) events", run.stdout)
+    assert total is not None
+    assert int(total[1].replace(",", "")) > 0
+    assert int(total[2].replace(",", "")) > 0
+    assert re.search(r"v\d+ (entered|left) (garage|shop)-\d+ at x=", run.stdout)
+    assert list(tmp_path.iterdir()) == []
