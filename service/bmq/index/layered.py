@@ -1,0 +1,192 @@
+"""A border index that takes changes at any time, made of structures that cannot change.
+
+Layers of falling size, newest last (the logarithmic method of Bentley and Saxe, 1980):
+
+    layers   [ 1,000,000 queries ]  [ 60,000 ]  [ 3,000 ]     pending [17]
+             each a packed query table and a border structure, built when first asked
+
+New queries wait in `pending` and become the last layer at the next question. Where a layer is not at least
+`GROWTH` times as large as all behind it, they are built into one. So a query is built O(log m) times in all,
+and a thousand registrations over a million standing queries build a layer of a thousand. A deregistered query
+is marked in its layer; a layer that is mostly marks is built anew without them.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Protocol
+
+import numpy as np
+
+from bmq.index.base import Moves, joined
+from bmq.index.packed import GONE, PackedQueries
+from bmq.records import Bools, Float64s, Int32s
+
+# A question asks every layer, so a higher factor makes readings faster; a query is built up to that often in
+# each layer, so a lower one makes registrations faster. At 4, a million queries are 6 layers at most.
+GROWTH = 4
+SMALLEST_LAYER = 1024  # built in about a millisecond; smaller ones are always built into the next
+
+_NOWHERE = -1  # in place of a layer's number: not registered
+_PENDING = -2
+
+
+class BorderStructure(Protocol):
+    """What a layer asks about moves; built from a query table whose rows never move."""
+
+    def moves(self, table: PackedQueries, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
+        """Return the queries of ``table`` that hold exactly one end of each move, as `BorderIndex.moves`."""
+
+    def _check(self, table: PackedQueries) -> None: ...
+
+
+class _Layer:
+    def __init__(self, table: PackedQueries) -> None:
+        self.table = table
+        self.structure: BorderStructure | None = None
+        self.n_live = len(table)
+
+
+class Layered(ABC):
+    """The `BorderIndex` that one kind of border structure makes.
+
+    Parameters
+    ----------
+    n_dims : number of dimensions of values and regions.
+    growth, smallest_layer : as the constants; tests set them low, so that layers merge often.
+    """
+
+    def __init__(self, n_dims: int, *, growth: int = GROWTH, smallest_layer: int = SMALLEST_LAYER) -> None:
+        self.n_dims = n_dims
+        self._growth = growth
+        self._smallest_layer = smallest_layer
+        self._layers: list[_Layer] = []
+        self._pending: list[tuple[Int32s, Float64s]] = []
+        # Where each query slot is: the number of its layer, and its row in that layer's table.
+        self._layer_by_slot: Int32s = np.empty(0, dtype=np.int32)
+        self._row_by_slot: Int32s = np.empty(0, dtype=np.int32)
+
+    @abstractmethod
+    def _build(self, table: PackedQueries) -> BorderStructure:
+        """Return the border structure over ``table``."""
+
+    # -- changes ------------------------------------------------------------------------------------------
+
+    def register(self, slots: Int32s, lo: Float64s, hi: Float64s) -> None:
+        """Add queries with regions [lo, hi), as `BorderIndex.register`. Amortised O(log^2 m) a query."""
+        if not slots.size:
+            return
+        self._make_room_for(slots)
+        known = np.not_equal(self._layer_by_slot[slots], _NOWHERE)
+        _refuse(slots, known, "is registered already: deregister it first")
+        _refuse(slots, _repeated(slots), "comes twice in one call: keep the one that holds")
+        # Asked this way around, a NaN is refused, too.
+        ordered = np.logical_and.reduce(lo < hi)
+        _refuse(slots, ~ordered, "has a lower border that is not below the upper one: refuse it at the edge")
+        self._layer_by_slot[slots] = _PENDING
+        regions = np.stack((lo.T, hi.T), axis=-1, dtype=np.float64)
+        self._pending.append((slots.astype(np.int32), regions))
+
+    def deregister(self, slots: Int32s) -> None:
+        """Forget queries, as `BorderIndex.deregister`. O(1) a query, and its part of a later rebuild."""
+        if not slots.size:
+            return
+        self._make_room_for(slots)
+        unknown = np.equal(self._layer_by_slot[slots], _NOWHERE)
+        _refuse(slots, unknown, "is not registered: register it first")
+        _refuse(slots, _repeated(slots), "comes twice in one call: name it once")
+        if np.any(np.equal(self._layer_by_slot[slots], _PENDING)):
+            self._settle()
+        numbers = self._layer_by_slot[slots]
+        for number in np.unique(numbers):
+            layer = self._layers[number]
+            rows = self._row_by_slot[slots[numbers == number]]
+            layer.table.slots[rows] = GONE
+            layer.n_live -= rows.size
+        self._layer_by_slot[slots] = _NOWHERE
+
+    def _make_room_for(self, slots: Int32s) -> None:
+        n_more = int(slots.max()) + 1 - self._layer_by_slot.size
+        if n_more > 0:
+            n_more = max(n_more, self._layer_by_slot.size)
+            self._layer_by_slot = np.append(self._layer_by_slot, np.full(n_more, _NOWHERE, dtype=np.int32))
+            self._row_by_slot = np.append(self._row_by_slot, np.zeros(n_more, dtype=np.int32))
+
+    def _settle(self) -> None:
+        """Bring the layers to the sizes that the module's docstring promises, with nothing pending."""
+        first = self._first_to_rebuild()
+        parts = [(layer.table.slots, layer.table.regions) for layer in self._layers[first:]]
+        parts += self._pending
+        if not parts:
+            return
+        slots = np.concatenate([part[0] for part in parts])
+        live = slots != GONE
+        table = PackedQueries(slots[live], np.concatenate([part[1] for part in parts])[live])
+        del self._layers[first:]
+        self._pending = []
+        if len(table):
+            self._layer_by_slot[table.slots] = first
+            self._row_by_slot[table.slots] = np.arange(len(table), dtype=np.int32)
+            self._layers.append(_Layer(table))
+
+    def _first_to_rebuild(self) -> int:
+        """Return the number of the first layer to be built into one with all behind it; else how many."""
+        first = len(self._layers)
+        n_behind = sum(slots.size for slots, _ in self._pending)
+        for number in reversed(range(len(self._layers))):
+            layer = self._layers[number]
+            enough = max(self._growth * n_behind, self._smallest_layer) if n_behind else 0
+            if layer.n_live < max(enough, len(layer.table) / 2):
+                first = number
+            n_behind += layer.n_live
+        return first
+
+    # -- questions ----------------------------------------------------------------------------------------
+
+    def moves(self, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
+        """Return the queries that hold exactly one end of each move, as `BorderIndex.moves`."""
+        self._settle()
+        # One layout, so that each kernel is compiled once.
+        streams = np.ascontiguousarray(streams, dtype=np.int32)
+        previous = np.ascontiguousarray(previous, dtype=np.float64)
+        current = np.ascontiguousarray(current, dtype=np.float64)
+        parts = []
+        for layer in self._layers:
+            if layer.structure is None:
+                layer.structure = self._build(layer.table)
+            parts.append(layer.structure.moves(layer.table, streams, previous, current))
+        return joined(parts)
+
+    def stab(self, values: Float64s) -> Moves:
+        """Return all queries that hold each of ``values``, as `BorderIndex.stab`."""
+        self._settle()
+        values = np.ascontiguousarray(values, dtype=np.float64)
+        return joined([layer.table.stab(values) for layer in self._layers])
+
+    def _check(self) -> None:
+        """State every invariant; for tests."""
+        registered = np.flatnonzero(self._layer_by_slot != _NOWHERE)
+        found: list[int] = [slot for slots, _ in self._pending for slot in slots.tolist()]
+        assert (self._layer_by_slot[found] == _PENDING).all()
+        for number, layer in enumerate(self._layers):
+            layer.table._check()
+            if layer.structure is not None:
+                layer.structure._check(layer.table)
+            rows = np.flatnonzero(layer.table.slots != GONE)
+            slots = layer.table.slots[rows]
+            assert rows.size == layer.n_live
+            assert (self._layer_by_slot[slots] == number).all()
+            assert (self._row_by_slot[slots] == rows).all()
+            found += slots.tolist()
+        # Each registered query is in exactly one place.
+        assert sorted(found) == registered.tolist()
+
+
+def _repeated(slots: Int32s) -> Bools:
+    """Return which slots came before in ``slots``."""
+    repeated = np.ones(slots.size, dtype=np.bool_)
+    repeated[np.unique(slots, return_index=True)[1]] = False
+    return repeated
+
+
+def _refuse(slots: Int32s, wrong: Bools, rule: str) -> None:
+    if wrong.any():
+        raise ValueError(f"query slot {slots[wrong][0]} {rule}.")
