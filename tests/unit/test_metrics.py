@@ -1,7 +1,9 @@
 """The metrics endpoint: every promised name is there, and the numbers add up."""
 
+import re
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.request import urlopen
 
 import numpy as np
@@ -98,6 +100,15 @@ def test_every_promised_metric_carries_exactly_the_promised_labels(metrics: Metr
         found = [set(dict(key)) for (sample, key) in samples if sample == sample_name]
         assert found, f"{name} has no sample"
         assert all(keys == labels for keys in found)
+
+
+def test_every_promised_metric_is_in_the_documents_with_its_labels() -> None:
+    text = (Path(__file__).parents[2] / "docs/operations.md").read_text(encoding="utf-8")
+
+    for name, (_, labels) in PROMISED.items():
+        documented = re.search(rf"`{name}(?:\{{([\w,]+)\}})?`", text)
+        assert documented is not None, f"{name} is not in docs/operations.md"
+        assert set(filter(None, (documented[1] or "").split(","))) == labels - {"le"}
 
 
 def test_the_numbers_of_one_batch_come_back(metrics: Metrics) -> None:

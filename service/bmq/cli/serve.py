@@ -78,8 +78,10 @@ def _run(service: "Service") -> None:
             service.start()
             _set_on_signal(asked)  # 2
             stopping = pool.submit(_stop_when, asked, service)  # 3
-        except BaseException:
+        except BaseException as error:
             service.stop()
+            if isinstance(error, KeyboardInterrupt):  # Ctrl-C met Spark's handler, before step 2
+                return
             raise
         try:
             service.wait()  # 4
