@@ -1,0 +1,238 @@
+"""Frames: many readings, commands or dead letters as one value of a row.
+
+A frame lives for one batch, between the tasks that decode and the operator; but the two may be of different
+builds while a service is updated, so each frame says its format. Knows bytes; not what carries them.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from bmq.errors import StateError
+from bmq.kernels.hashing import hash_ids, shards_of
+from bmq.kernels.partition import count_by_shard, scatter_by_shard
+from bmq.records import Command, Delete, Ids, Put, Readings, Refused
+
+FORMAT = 1  # of every frame; a change of a layout below is a new number
+_FORMAT_KEY = b"bmq.frame"
+_ALIGNMENT = 8  # bytes; kernels are compiled for aligned arrays
+
+_DEAD_LETTERS = pa.schema(
+    [
+        pa.field("key", pa.binary()),
+        pa.field("value", pa.binary()),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("code", pa.string()),
+        pa.field("message", pa.string()),
+        pa.field("feed", pa.string()),
+    ],
+    metadata={_FORMAT_KEY: str(FORMAT)},
+)
+
+
+def pack_readings(readings: Readings, n_shards: int) -> list[bytes]:
+    """Return one frame for each shard; it may hold no row, and its rows keep their order.
+
+    Hashes are not in the frame: making one again costs less than carrying eight bytes through the shuffle.
+    """
+    shards = shards_of(readings.ids.hashes, n_shards)
+    row_starts, byte_starts = count_by_shard(shards, readings.ids.starts, n_shards)
+    id_starts, id_bytes, *columns = scatter_by_shard(
+        shards,
+        row_starts,
+        byte_starts,
+        readings.ids.starts,
+        readings.ids.bytes,
+        readings.event_times,
+        readings.record_times,
+        readings.values,
+    )
+    schema = _readings_schema(readings.values.shape[0])
+    frames = []
+    for shard in range(n_shards):
+        first, last = row_starts[shard], row_starts[shard + 1]
+        ids = pa.Array.from_buffers(
+            pa.large_binary(),
+            last - first,
+            [
+                None,
+                pa.py_buffer(id_starts[first + shard : last + shard + 1]),
+                pa.py_buffer(id_bytes[byte_starts[shard] : byte_starts[shard + 1]]),
+            ],
+        )
+        event_times, record_times, values = (column[..., first:last] for column in columns)
+        numbers = map(pa.array, (event_times, record_times, *values))
+        frames.append(_pack(pa.record_batch([ids, *numbers], schema)))
+    return frames
+
+
+def unpack_readings(frame: bytes | memoryview) -> Readings:
+    """Return the readings of one frame. Ids and times are views of the frame, which they keep alive.
+
+    Raises
+    ------
+    StateError
+        The frame is of another format, or none.
+    """
+    batch = _unpack(frame)
+    ids, event_times, record_times, *values = batch.columns
+    _, starts_buffer, bytes_buffer = ids.buffers()
+    # Of no ids Arrow may write no start at all.
+    starts = np.frombuffer(starts_buffer if len(ids) else bytes(8), np.int64, len(ids) + 1)
+    id_bytes = np.frombuffer(bytes_buffer or b"", np.uint8)
+    return Readings(
+        Ids(starts, id_bytes, hash_ids(starts, id_bytes)),
+        event_times.to_numpy(),
+        record_times.to_numpy(),
+        np.stack([column.to_numpy() for column in values]),
+    )
+
+
+def concat_readings(parts: list[Readings]) -> Readings:
+    """Return the readings of all parts in their order; at least one part, all of one feed.
+
+    Always a copy, even of one part: what `unpack_readings` returns is read-only, and each kernel behind would
+    be compiled a second time for it.
+    """
+    return Readings(
+        _concat_ids([part.ids for part in parts]),
+        np.concatenate([part.event_times for part in parts]),
+        np.concatenate([part.record_times for part in parts]),
+        np.concatenate([part.values for part in parts], axis=1),
+    )
+
+
+def _concat_ids(parts: list[Ids]) -> Ids:
+    starts = [np.zeros(1, np.int64)]
+    n_bytes = 0
+    for ids in parts:
+        starts.append(ids.starts[1:] + (n_bytes - ids.starts[0]))
+        n_bytes += int(ids.starts[-1] - ids.starts[0])
+    return Ids(
+        np.concatenate(starts),
+        np.concatenate([ids.bytes[ids.starts[0] : ids.starts[-1]] for ids in parts]),
+        np.concatenate([ids.hashes for ids in parts]),
+    )
+
+
+def _readings_schema(n_dimensions: int) -> pa.Schema:
+    return pa.schema(
+        [
+            pa.field("id", pa.large_binary()),
+            pa.field("event_time", pa.int64()),
+            pa.field("record_time", pa.int64()),
+            *(pa.field(f"value_{dimension}", pa.float64()) for dimension in range(n_dimensions)),
+        ],
+        metadata={_FORMAT_KEY: str(FORMAT)},
+    )
+
+
+class _CommandFrame(msgspec.Struct, frozen=True, array_like=True):
+    """One of each three is set; msgspec tells no two dataclasses of a union apart."""
+
+    format: int
+    commands: list[tuple[Put | None, Delete | None, Refused | None]]
+
+
+def pack_commands(commands: Sequence[Command]) -> bytes:
+    """Return the commands as one frame, in their order; borders stay exact, infinities too."""
+    return msgspec.msgpack.encode(
+        _CommandFrame(
+            FORMAT,
+            [
+                (
+                    command if isinstance(command, Put) else None,
+                    command if isinstance(command, Delete) else None,
+                    command if isinstance(command, Refused) else None,
+                )
+                for command in commands
+            ],
+        )
+    )
+
+
+def unpack_commands(frame: bytes | memoryview) -> list[Command]:
+    """Return the commands of one frame.
+
+    Raises
+    ------
+    StateError
+        The frame is of another format, or none.
+    """
+    try:
+        decoded = msgspec.msgpack.decode(frame, type=_CommandFrame)
+    except msgspec.MsgspecError as error:
+        raise _unknown_format(f"a frame of commands cannot be read ({error})") from None
+    if decoded.format != FORMAT:
+        raise _unknown_format(f"a frame of commands has format {decoded.format}")
+    commands = (put or delete or refused for put, delete, refused in decoded.commands)
+    return [command for command in commands if command is not None]
+
+
+def pack_dead_letters(
+    feed: str,
+    keys: pa.Array,
+    values: pa.Array,
+    topics: pa.Array,
+    partitions: pa.Array,
+    offsets: pa.Array,
+    codes: Sequence[str],
+    messages: Sequence[str],
+) -> bytes:
+    """Return bad records of one feed as a frame: the original bytes, where they stood, and what is wrong."""
+    columns = (keys, values, topics, partitions, offsets)
+    return _pack(
+        pa.record_batch(
+            [
+                *(column.cast(field.type) for column, field in zip(columns, _DEAD_LETTERS, strict=False)),
+                pa.array(codes, pa.string()),
+                pa.array(messages, pa.string()),
+                pa.repeat(feed, len(codes)),
+            ],
+            schema=_DEAD_LETTERS,
+        )
+    )
+
+
+def unpack_dead_letters(frame: bytes | memoryview) -> pa.RecordBatch:
+    """Return the columns key, value, topic, partition, offset, code, message and feed of one frame.
+
+    Raises
+    ------
+    StateError
+        The frame is of another format, or none.
+    """
+    return _unpack(frame)
+
+
+def _pack(batch: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+def _unpack(frame: bytes | memoryview) -> pa.RecordBatch:
+    buffer = pa.py_buffer(frame)
+    if buffer.address % _ALIGNMENT:
+        buffer = pa.py_buffer(bytes(frame))
+    try:
+        stream = pa.ipc.open_stream(buffer)
+        found = (stream.schema.metadata or {}).get(_FORMAT_KEY, b"none").decode()
+        if found == str(FORMAT):
+            return stream.read_next_batch()
+    except (pa.ArrowInvalid, StopIteration) as error:
+        raise _unknown_format(f"a frame cannot be read ({error})") from None
+    raise _unknown_format(f"a frame has format {found}")
+
+
+def _unknown_format(fault: str) -> StateError:
+    return StateError(
+        f"{fault}; this build reads format {FORMAT}. Stop every worker of the other build, then start the "
+        "service again: frames are made anew from the topics."
+    )

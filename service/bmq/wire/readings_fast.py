@@ -1,0 +1,190 @@
+"""Whole Arrow batches of feed records to columns, for the records that can be told without doubt.
+
+Straight from Arrow's buffers, by kernels: no Python object a record. Answers only where it must agree with
+`readings_exact`; every other record, good or bad, is left to that. So one odd record costs one exact decode,
+whatever stands beside it, and a scan that knows too little costs time, never an answer.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from bmq.kernels.characters import are_utf8
+from bmq.kernels.csv_scan import scan_csv
+from bmq.kernels.json_scan import scan_json
+from bmq.kernels.json_skip import LONG_NUMBER, NUMBER, TEXT
+from bmq.kernels.plain_readings import gather_texts, read_times
+from bmq.records import Bools, Bytes, Feed, Float64s, Format, Int8s, Int64s
+from bmq.wire.csv_readings import MAX_CELL_CHARACTERS, csv_columns
+from bmq.wire.readings_exact import FIRST_EVENT_TIME_MS, KEY, LAST_EVENT_TIME_MS, MAX_ID_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryColumn:
+    """A column of byte strings as arrays over Arrow's own memory.
+
+    Attributes
+    ----------
+    starts : int64[n + 1], value i is bytes[starts[i]:starts[i + 1]].
+    bytes : uint8[], read-only.
+    is_null : bool[n]; None: no value is null.
+    """
+
+    starts: Int64s
+    bytes: Bytes
+    is_null: Bools | None
+
+    @classmethod
+    def of(cls, column: pa.Array) -> "BinaryColumn":
+        """Return a view of a binary or large_binary array; only the starts are copied."""
+        _, starts, data = column.buffers()
+        dtype = np.int64 if pa.types.is_large_binary(column.type) else np.int32
+        every_start = np.frombuffer(starts, dtype) if len(column) else np.zeros(column.offset + 1, dtype)
+        return cls(
+            every_start[column.offset : column.offset + len(column) + 1].astype(np.int64),
+            read_only(np.frombuffer(data or b"", np.uint8)),
+            column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None,
+        )
+
+
+def read_only(column: Bytes) -> Bytes:
+    """Return ``column``, no longer writable: a kernel is compiled again for each mixture of both kinds."""
+    column.flags.writeable = False
+    return column
+
+
+@dataclass(frozen=True, slots=True)
+class PlainReadings:
+    """What the fast path found: columns of n rows, of which only the plain ones mean anything.
+
+    Attributes
+    ----------
+    plain : bool[n].
+    id_begins, id_ends : int64[n], where the id stands in id_bytes.
+    id_bytes : uint8[].
+    event_times : int64[n], epoch milliseconds.
+    values : float64[d, n], C-contiguous.
+    """
+
+    plain: Bools
+    id_begins: Int64s
+    id_ends: Int64s
+    id_bytes: Bytes
+    event_times: Int64s
+    values: Float64s
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    """What a scan filled, one row a field and one column a record; see `kernels.json_scan.scan_json`."""
+
+    kinds: Int8s
+    begins: Int64s
+    ends: Int64s
+    numbers: Float64s
+
+    @classmethod
+    def empty(cls, n_fields: int, n: int) -> "_Scan":
+        shape = (n_fields, n)
+        return cls(
+            np.zeros(shape, np.int8), np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape)
+        )
+
+
+class FastDecoder:
+    """Decodes the plain records of whole batches of one feed.
+
+    Parameters
+    ----------
+    feed : Feed
+        Its fields differ from each other, as the configuration demands.
+    max_record_bytes : int
+        Longer values are not looked at.
+    """
+
+    def __init__(self, feed: Feed, max_record_bytes: int) -> None:
+        # Dimensions first: their numbers are then the readings' values without a copy.
+        names = [*feed.dimensions]
+        self._time_field = None if feed.event_time is None else len(names)
+        names += [] if feed.event_time is None else [feed.event_time]
+        self._id_field = None if feed.stream_id == KEY else len(names)
+        names += [] if feed.stream_id == KEY else [feed.stream_id]
+        self._n_fields = len(names)
+        self._n_dimensions = len(feed.dimensions)
+
+        encoded = [name.encode() for name in names]
+        self._name_starts = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+        self._names = np.frombuffer(b"".join(encoded), np.uint8)
+        self._field_by_column: Int64s | None = None
+        self._max_record_bytes = max_record_bytes
+        if feed.format is Format.CSV:
+            self._field_by_column = np.array(
+                [names.index(column) if column in names else -1 for column in csv_columns(feed)], np.int64
+            )
+            self._max_record_bytes = min(max_record_bytes, MAX_CELL_CHARACTERS)
+
+    def decode(self, keys: BinaryColumn | None, values: BinaryColumn, record_times: Int64s) -> PlainReadings:
+        """Return the columns of n records, and which of them are plain."""
+        scan, plain = self._scan(values)
+        plain &= np.diff(values.starts) <= self._max_record_bytes
+        if values.is_null is not None:
+            plain &= ~values.is_null  # Arrow leaves open what bytes a null has
+
+        for field in range(self._n_dimensions + (self._time_field is not None)):
+            _read_long_numbers(scan, field, plain, values.bytes)
+        plain &= (scan.kinds[: self._n_dimensions] == NUMBER).all(axis=0)
+        id_begins, id_ends, id_bytes = self._find_ids(scan, plain, keys, values)
+        plain &= id_ends - id_begins <= MAX_ID_BYTES
+        times = record_times if self._time_field is None else self._read_times(scan, plain, values.bytes)
+        return PlainReadings(plain, id_begins, id_ends, id_bytes, times, scan.numbers[: self._n_dimensions])
+
+    def _scan(self, values: BinaryColumn) -> tuple[_Scan, Bools]:
+        scan = _Scan.empty(self._n_fields, values.starts.size - 1)
+        into = (scan.kinds, scan.begins, scan.ends, scan.numbers)
+        if self._field_by_column is not None:
+            return scan, scan_csv(values.starts, values.bytes, self._field_by_column, *into)
+        return scan, scan_json(values.starts, values.bytes, self._name_starts, self._names, *into)
+
+    def _find_ids(
+        self, scan: _Scan, plain: Bools, keys: BinaryColumn | None, values: BinaryColumn
+    ) -> tuple[Int64s, Int64s, Bytes]:
+        """Return (begins, ends, bytes) of the ids; clear ``plain`` where there is none."""
+        if self._id_field is not None:
+            # A number's text is an id as it stands.
+            kinds = scan.kinds[self._id_field]
+            plain &= (kinds == TEXT) | (kinds == NUMBER) | (kinds == LONG_NUMBER)
+            return scan.begins[self._id_field], scan.ends[self._id_field], values.bytes
+        if keys is None:
+            plain[:] = False
+            return values.starts[:-1], values.starts[1:], values.bytes
+        plain &= are_utf8(keys.starts, keys.bytes)
+        if keys.is_null is not None:
+            plain &= ~keys.is_null
+        return keys.starts[:-1], keys.starts[1:], keys.bytes
+
+    def _read_times(self, scan: _Scan, plain: Bools, data: Bytes) -> Int64s:
+        field = self._time_field
+        return read_times(
+            plain,
+            scan.kinds[field],
+            scan.begins[field],
+            scan.ends[field],
+            scan.numbers[field],
+            data,
+            FIRST_EVENT_TIME_MS,
+            LAST_EVENT_TIME_MS,
+        )
+
+
+def _read_long_numbers(scan: _Scan, field: int, plain: Bools, data: Bytes) -> None:
+    """Turn the plain rows of a field that are LONG_NUMBER into NUMBER: Arrow reads decimals exactly."""
+    rows = np.flatnonzero(plain & (scan.kinds[field] == LONG_NUMBER))
+    if not rows.size:
+        return
+    starts, texts = gather_texts(rows, scan.begins[field], scan.ends[field], data)
+    column = pa.Array.from_buffers(
+        pa.large_string(), rows.size, [None, pa.py_buffer(starts), pa.py_buffer(texts)]
+    )
+    scan.numbers[field, rows] = column.cast(pa.float64()).to_numpy()
+    scan.kinds[field, rows] = NUMBER

@@ -1,0 +1,171 @@
+"""Frames bring back what was packed, and say so when they are of another build."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from bmq.errors import StateError
+from bmq.kernels.hashing import hash_ids, shards_of
+from bmq.records import BorderQuery, Delete, Ids, Initial, Put, Readings, Refused
+from bmq.wire.frames import (
+    concat_readings,
+    pack_commands,
+    pack_dead_letters,
+    pack_readings,
+    unpack_commands,
+    unpack_dead_letters,
+    unpack_readings,
+)
+
+QUERY = BorderQuery(
+    "q",
+    version=18,
+    feed="plane",
+    lo=(-math.inf, 0.1),
+    hi=(math.nextafter(10.0, math.inf), math.inf),
+    streams=("a", "é"),
+    initial=Initial.SILENT,
+    output_topic="bmq.out",
+    tags='{"shop":"17"}',
+)
+
+
+def make_readings(ids: list[str], n_dimensions: int = 2) -> Readings:
+    encoded = [stream_id.encode() for stream_id in ids]
+    starts = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    id_bytes = np.frombuffer(b"".join(encoded), np.uint8)
+    n = len(ids)
+    values = np.arange(n_dimensions * n, dtype=np.float64).reshape(n_dimensions, n)
+    return Readings(
+        Ids(starts, id_bytes, hash_ids(starts, id_bytes)), np.arange(n) + 100, np.arange(n) + 200, values
+    )
+
+
+def test_every_shard_gets_its_streams_in_their_order() -> None:
+    readings = make_readings(["a", "b", "c", "a", "é", "a"])
+
+    parts = [unpack_readings(frame) for frame in pack_readings(readings, 3)]
+
+    shards = shards_of(readings.ids.hashes, 3)
+    for shard, part in enumerate(parts):
+        rows = np.flatnonzero(shards == shard)
+        assert part.event_times.tolist() == readings.event_times[rows].tolist()
+        assert part.values.tolist() == readings.values[:, rows].tolist()
+        assert [part.ids.text(i) for i in range(len(part))] == [readings.ids.text(row) for row in rows]
+
+
+def test_a_shard_without_readings_gets_an_empty_frame() -> None:
+    parts = [unpack_readings(frame) for frame in pack_readings(make_readings([], n_dimensions=3), 2)]
+
+    assert [len(part) for part in parts] == [0, 0]
+    assert [part.values.shape for part in parts] == [(3, 0), (3, 0)]
+    assert [len(part.ids) for part in parts] == [0, 0]
+
+
+def test_a_frame_may_lie_anywhere_in_memory() -> None:
+    frame = pack_readings(make_readings(["a", "b"]), 1)[0]
+
+    part = unpack_readings(memoryview(b"x" + frame)[1:])
+
+    assert part.event_times.tolist() == [100, 101]
+    assert part.event_times.flags.aligned
+
+
+def test_readings_of_several_frames_become_one() -> None:
+    parts = [make_readings(ids) for ids in (["a", "b"], [], ["é", "a"])]
+
+    joined = concat_readings(parts)
+
+    assert [joined.ids.text(i) for i in range(4)] == ["a", "b", "é", "a"]
+    assert joined.ids.hashes.tolist() == hash_ids(joined.ids.starts, joined.ids.bytes).tolist()
+    assert joined.values.tolist() == [[0.0, 1.0, 0.0, 1.0], [2.0, 3.0, 2.0, 3.0]]
+    assert joined.values.flags.c_contiguous
+
+
+def test_joined_readings_are_writable_also_those_of_one_frame() -> None:
+    joined = concat_readings([unpack_readings(pack_readings(make_readings(["a"]), 1)[0])])
+
+    columns = (joined.ids.starts, joined.ids.bytes, joined.event_times, joined.record_times, joined.values)
+    assert all(column.flags.writeable for column in columns)
+
+
+def test_commands_come_back_in_their_order_with_exact_borders() -> None:
+    commands = [
+        Delete(3, "q"),
+        Put(17, QUERY),
+        Refused(18, "é", "bad_region", "lo is not below hi"),
+        Put(19, BorderQuery("r", 20, "line", (-0.0,), (5e-324,))),
+    ]
+
+    unpacked = unpack_commands(pack_commands(commands))
+
+    assert unpacked == commands
+    assert math.copysign(1, unpacked[3].query.lo[0]) == -1
+
+
+def test_no_commands_are_a_frame_too() -> None:
+    assert unpack_commands(pack_commands([])) == []
+
+
+def test_dead_letters_keep_the_original_bytes_and_their_place() -> None:
+    frame = pack_dead_letters(
+        "line",
+        pa.array([b"k", None], pa.binary()),
+        pa.array([b"\xff", None], pa.binary()),
+        pa.array(["t", "t"]),
+        pa.array([1, 1], pa.int32()),
+        pa.array([7, 9], pa.int64()),
+        ["not_json", "not_json"],
+        ["no UTF-8", "no value"],
+    )
+
+    assert unpack_dead_letters(frame).to_pylist() == [
+        {
+            "key": b"k",
+            "value": b"\xff",
+            "topic": "t",
+            "partition": 1,
+            "offset": 7,
+            "code": "not_json",
+            "message": "no UTF-8",
+            "feed": "line",
+        },
+        {
+            "key": None,
+            "value": None,
+            "topic": "t",
+            "partition": 1,
+            "offset": 9,
+            "code": "not_json",
+            "message": "no value",
+            "feed": "line",
+        },
+    ]
+
+
+def arrow_frame(metadata: dict[str, str]) -> bytes:
+    schema = pa.schema([pa.field("x", pa.int64())], metadata=metadata)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as stream:
+        stream.write_batch(pa.record_batch([pa.array([1])], schema=schema))
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.mark.parametrize("unpack", [unpack_readings, unpack_dead_letters])
+@pytest.mark.parametrize(
+    "frame", [b"", b"no arrow at all", arrow_frame({}), arrow_frame({"bmq.frame": "999"})], ids=len
+)
+def test_a_frame_of_another_build_stops_the_job(unpack: Callable[[bytes], object], frame: bytes) -> None:
+    with pytest.raises(StateError, match=r"this build reads format 1\. Stop every worker"):
+        unpack(frame)
+
+
+@pytest.mark.parametrize(
+    "frame", [b"", b"\xff", b"\x92\xcd\x03\xe7\x90"], ids=["empty", "broken", "format 999"]
+)
+def test_a_frame_of_commands_of_another_build_stops_the_job(frame: bytes) -> None:
+    with pytest.raises(StateError, match=r"this build reads format 1\. Stop every worker"):
+        unpack_commands(frame)

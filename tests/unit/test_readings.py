@@ -1,0 +1,278 @@
+"""What a reading is, and what each bad record is called. That both paths agree is another test."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from bmq.errors import DeadLetterCode
+from bmq.records import Feed, Format
+from bmq.wire.readings import MAX_RECORD_BYTES, BadRecord, Decoded, Decoder
+
+LINE = Feed("line", "line", "id", ("x",), "ts")
+PLANE = Feed("plane", "plane", "id", ("x", "y"), "ts")
+BY_KEY = Feed("keyed", "keyed", "@key", ("x",), "ts")
+BY_RECORD_TIME = Feed("timed", "timed", "id", ("x",))
+LINES = Feed("lines", "lines", "id", ("x", "y"), "ts", Format.CSV, ("sector",))
+
+RECORD_TIME = 1_600_000_000_000
+
+
+def decode(feed: Feed, *values: str | bytes | None, key: bytes | None = None) -> Decoded:
+    column = pa.array([value.encode() if isinstance(value, str) else value for value in values], pa.binary())
+    keys = pa.array([key] * len(values), pa.binary())
+    return Decoder(feed).decode(keys, column, np.full(len(values), RECORD_TIME))
+
+
+def reading(feed: Feed, value: str, key: bytes | None = None) -> tuple[str, int, list[float]]:
+    decoded = decode(feed, value, key=key)
+    assert not decoded.bad
+    readings = decoded.readings
+    return readings.ids.text(0), int(readings.event_times[0]), readings.values[:, 0].tolist()
+
+
+def bad(feed: Feed, value: str | bytes | None, key: bytes | None = None) -> BadRecord:
+    decoded = decode(feed, value, key=key)
+    assert not len(decoded.readings)
+    return decoded.bad[0]
+
+
+def test_a_record_is_a_reading_with_its_fields_in_any_order() -> None:
+    assert reading(PLANE, '{"y": 2, "x": 1.5, "ts": 1700000000000, "id": "v7"}') == (
+        "v7",
+        1700000000000,
+        [1.5, 2],
+    )
+
+
+def test_fields_that_the_feed_does_not_name_are_ignored() -> None:
+    assert reading(LINE, '{"id":"a","ts":1,"x":2,"note":{"x":[3,"é",null]},"X":4}') == ("a", 1, [2.0])
+
+
+def test_of_a_field_that_occurs_twice_the_last_one_counts() -> None:
+    assert reading(LINE, '{"id":"a","ts":1,"x":2,"id":"b","x":3}') == ("b", 1, [3.0])
+    assert bad(LINE, '{"id":"a","ts":1,"x":2,"x":null}').code is DeadLetterCode.MISSING_FIELD
+
+
+def test_an_escaped_field_name_is_the_same_name() -> None:
+    assert reading(LINE, '{"\\u0069d":"a","ts":1,"x":2}') == ("a", 1, [2.0])
+
+
+@pytest.mark.parametrize(
+    ("text", "stream_id"),
+    [
+        ('"é"', "é"),
+        ('"\\u00e9\\n"', "é\n"),
+        ('""', ""),
+        ("17", "17"),
+        ("1.50", "1.50"),
+        ("-0", "-0"),
+        ("1e999", "1e999"),
+        ("123456789012345678901234567890", "123456789012345678901234567890"),
+    ],
+)
+def test_a_stream_id_is_a_string_or_the_text_of_a_number(text: str, stream_id: str) -> None:
+    assert reading(LINE, f'{{"id":{text},"ts":1,"x":2}}')[0] == stream_id
+
+
+@pytest.mark.parametrize(
+    ("text", "milliseconds"),
+    [
+        ("1700000000000", 1_700_000_000_000),
+        ("1.7e12", 1_700_000_000_000),
+        ("1700000000000.9", 1_700_000_000_000),
+        ("-0.5", -1),
+        ("-62135596800000", -62_135_596_800_000),
+        ("253402300799999.5", 253_402_300_799_999),
+        ('"1970-01-01T00:00:00Z"', 0),
+        ('"2023-11-14T22:13:20.25Z"', 1_700_000_000_250),
+        ('"2023-11-14t23:13:20.2509+01:00"', 1_700_000_000_250),
+        ('"2023-11-14 22:13:19.999-00:00"', 1_699_999_999_999),
+        ('"2024-02-29T00:00:00Z"', 1_709_164_800_000),
+        ('"0001-01-01T00:00:00Z"', -62_135_596_800_000),
+    ],
+)
+def test_an_event_time_is_epoch_milliseconds_or_rfc_3339_rounded_down(text: str, milliseconds: int) -> None:
+    assert reading(LINE, f'{{"id":"a","ts":{text},"x":2}}')[1] == milliseconds
+
+
+def test_without_an_event_time_field_the_record_has_the_time() -> None:
+    assert reading(BY_RECORD_TIME, '{"id":"a","ts":1,"x":2}') == ("a", RECORD_TIME, [2.0])
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0.1", 0.1),
+        ("12345.678901234567", 12345.678901234567),
+        ("9007199254740993", 9007199254740992.0),
+        ("18446744073709551616", 2.0**64),
+        ("123456789012345678901234567890", 123456789012345678901234567890.0),
+        ("1.7976931348623157e308", 1.7976931348623157e308),
+        ("5e-324", 5e-324),
+        ("1e-999", 0.0),
+    ],
+)
+def test_a_dimension_is_the_double_nearest_to_its_text(text: str, number: float) -> None:
+    assert reading(LINE, f'{{"id":"a","ts":1,"x":{text}}}')[2] == [number]
+
+
+def test_a_key_is_the_stream_id_where_the_feed_says_so() -> None:
+    assert reading(BY_KEY, '{"id":"other","ts":1,"x":2}', key="é".encode()) == ("é", 1, [2.0])
+    assert bad(BY_KEY, '{"id":"other","ts":1,"x":2}').code is DeadLetterCode.NO_STREAM_ID
+    assert bad(BY_KEY, '{"ts":1,"x":2}', key=b"\xff").code is DeadLetterCode.WRONG_TYPE
+    assert bad(BY_KEY, '{"ts":1,"x":2}', key=b"a" * 1025).code is DeadLetterCode.TOO_LARGE
+
+
+def test_a_feed_by_key_without_a_key_column_has_no_stream_ids() -> None:
+    values = pa.array([b'{"ts":1,"x":2}'], pa.binary())
+
+    decoded = Decoder(BY_KEY).decode(None, values, np.zeros(1, np.int64))
+
+    assert [record.code for record in decoded.bad] == [DeadLetterCode.NO_STREAM_ID]
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        (None, "not_json"),
+        ("", "not_json"),
+        ("not json", "not_json"),
+        ("[1,2]", "not_json"),
+        ('"text"', "not_json"),
+        ('{"id":"a","ts":1,"x":2', "not_json"),
+        ('{"id":"a","ts":1,"x":2}{}', "not_json"),
+        ('{"id":"a","ts":1,"x":2,}', "not_json"),
+        ("{'id':'a','ts':1,'x':2}", "not_json"),
+        ('{"id":"a","ts":1,"x":NaN}', "not_json"),
+        ('{"id":"a","ts":1,"x":2,"other":-Infinity}', "not_json"),
+        ('{"id":"a","ts":1,"x":02}', "not_json"),
+        ('\ufeff{"id":"a","ts":1,"x":2}', "not_json"),
+        (b'{"id":"\xff","ts":1,"x":2}', "not_json"),
+        (b'{"id":"\xed\xa0\x80","ts":1,"x":2}', "not_json"),
+        ("{}", "missing_field"),
+        ('{"id":"a","ts":1}', "missing_field"),
+        ('{"id":"a","ts":1,"x":null}', "missing_field"),
+        ('{"id":null,"ts":1,"x":2}', "missing_field"),
+        ('{"id":"a","x":2}', "missing_field"),
+        ('{"id":"a","ts":1,"x":"2"}', "wrong_type"),
+        ('{"id":"a","ts":1,"x":"NaN"}', "wrong_type"),
+        ('{"id":"a","ts":1,"x":true}', "wrong_type"),
+        ('{"id":"a","ts":1,"x":[2]}', "wrong_type"),
+        ('{"id":true,"ts":1,"x":2}', "wrong_type"),
+        ('{"id":{},"ts":1,"x":2}', "wrong_type"),
+        ('{"id":"\\ud800","ts":1,"x":2}', "wrong_type"),
+        ('{"id":"a","ts":false,"x":2}', "wrong_type"),
+        ('{"id":"a","ts":"1700000000000","x":2}', "wrong_type"),
+        ('{"id":"a","ts":"2023-11-14T22:13:20","x":2}', "wrong_type"),
+        ('{"id":"a","ts":"2023-02-29T00:00:00Z","x":2}', "wrong_type"),
+        ('{"id":"a","ts":"2016-12-31T23:59:60Z","x":2}', "wrong_type"),
+        ('{"id":"a","ts":"2023-11-14T22:13:20+24:00","x":2}', "wrong_type"),
+        ('{"id":"a","ts":1,"x":1e999}', "not_finite"),
+        ('{"id":"a","ts":1,"x":-1e999}', "not_finite"),
+        ('{"id":"a","ts":1e999,"x":2}', "not_finite"),
+        ('{"id":"a","ts":253402300800000,"x":2}', "out_of_range"),
+        ('{"id":"a","ts":-62135596800000.1,"x":2}', "out_of_range"),
+        ('{"id":"a","ts":9223372036854775808,"x":2}', "out_of_range"),
+        ('{"id":"a","ts":"9999-12-31T23:59:59-00:01","x":2}', "out_of_range"),
+        ('{"id":"' + "a" * 1025 + '","ts":1,"x":2}', "too_large"),
+        ('{"id":"a","ts":1,"x":2,"other":"' + "a" * MAX_RECORD_BYTES + '"}', "too_large"),
+        ('{"id":"a","ts":1,"x":2,"other":' + "[" * 100 + "]" * 100 + "}", "too_large"),
+        ('{"id":"a","ts":1,"x":2,"other":' + "[" * 100_000, "too_large"),
+    ],
+)
+def test_a_bad_record_has_one_code(value: str | bytes | None, code: str) -> None:
+    assert bad(LINE, value).code == code
+
+
+def test_nesting_up_to_the_limit_is_read() -> None:
+    assert reading(LINE, '{"id":"a","ts":1,"x":2,"other":' + "[" * 99 + "]" * 99 + "}") == ("a", 1, [2.0])
+    assert reading(LINE, '{"id":"a","ts":1,"x":2,"other":"' + "[" * 1000 + '"}') == ("a", 1, [2.0])
+
+
+def test_of_several_faults_the_first_in_a_fixed_order_counts() -> None:
+    assert bad(PLANE, '{"id":[],"ts":1e999,"y":null}').code is DeadLetterCode.WRONG_TYPE
+    assert bad(PLANE, '{"id":"a","ts":1e999,"y":[]}').code is DeadLetterCode.NOT_FINITE
+    assert bad(PLANE, '{"id":"a","ts":1,"y":[]}').message.startswith("x is absent")
+
+
+def test_a_message_says_the_value_the_rule_and_the_way_out() -> None:
+    assert bad(LINE, '{"id":"a","ts":1,"x":"2"}').message == 'x is "2": send a number, without quotes'
+    assert "append Z or +01:00" in bad(LINE, '{"id":"a","ts":"2023-11-14T22:13:20","x":2}').message
+
+
+def test_a_message_is_short_and_can_be_written_as_utf_8() -> None:
+    message = bad(LINE, '{"id":"a","ts":1,"x":"\\ud800' + "y" * 10_000 + '"}').message
+
+    assert len(message.encode()) < 200
+
+
+def test_a_bad_record_takes_nothing_from_its_neighbours() -> None:
+    decoded = decode(
+        LINE, '{"id":"a","ts":1,"x":2}', "x", '{"id":"\\u00e9","ts":3,"x":4}', None, '{"id":"c","ts":5,"x":6}'
+    )
+
+    assert decoded.rows.tolist() == [0, 2, 4]
+    assert [decoded.readings.ids.text(i) for i in range(3)] == ["a", "é", "c"]
+    assert decoded.readings.values.tolist() == [[2.0, 4.0, 6.0]]
+    assert [(record.row, record.code) for record in decoded.bad] == [(1, "not_json"), (3, "not_json")]
+
+
+def test_no_records_are_no_readings() -> None:
+    decoded = decode(PLANE)
+
+    assert (len(decoded.readings), decoded.readings.values.shape, decoded.bad) == (0, (2, 0), [])
+
+
+def test_a_null_record_is_bad_whatever_bytes_arrow_keeps_for_it() -> None:
+    record = b'{"id":"a","ts":1,"x":2}'
+    starts = pa.py_buffer(np.array([0, len(record)], np.int32))
+    hidden = pa.Array.from_buffers(pa.binary(), 1, [pa.py_buffer(b"\x00"), starts, pa.py_buffer(record)])
+
+    decoded = Decoder(LINE).decode(None, hidden, np.zeros(1, np.int64))
+
+    assert [record.code for record in decoded.bad] == [DeadLetterCode.NOT_JSON]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("a,1700000000000,1.5,2", ("a", 1_700_000_000_000, [1.5, 2.0])),
+        ("a,1700000000000,1.5,2,tech\r\n", ("a", 1_700_000_000_000, [1.5, 2.0])),
+        ('"a,b",1,2,3', ("a,b", 1, [2.0, 3.0])),
+        ("17,2023-11-14T22:13:20Z, +.5 ,5.", ("17", 1_700_000_000_000, [0.5, 5.0])),
+        (" a ,1,007,1E3,", (" a ", 1, [7.0, 1000.0])),
+    ],
+)
+def test_a_line_is_a_reading_in_the_order_of_the_feeds_fields(
+    line: str, expected: tuple[str, int, list[float]]
+) -> None:
+    assert reading(LINES, line) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("", "not_json"),
+        ('"a,1,2,3', "not_json"),
+        ("a,1,2,3\nb,1,2,3", "not_json"),
+        ("a,1,2,3,tech,more", "not_json"),
+        ("a,1,2", "missing_field"),
+        ("a,1,,3", "missing_field"),
+        (",1,2,3", "missing_field"),
+        ("a,1,x,3", "wrong_type"),
+        ("a,1,1_000,3", "wrong_type"),
+        ("a,soon,2,3", "wrong_type"),
+        ("a,1,NaN,3", "not_finite"),
+        ("a,1,2,-inf", "not_finite"),
+        ("a,1,1e999,3", "not_finite"),
+        ("a,1e15,2,3", "out_of_range"),
+        ("a" * 1025 + ",1,2,3", "too_large"),
+    ],
+)
+def test_a_bad_line_has_one_code(line: str, code: str) -> None:
+    assert bad(LINES, line).code == code
+
+
+def test_a_long_cell_that_no_field_wants_is_no_reason_to_differ_from_the_csv_module() -> None:
+    assert bad(LINES, "a,1,2,3," + "x" * 131_073).code is DeadLetterCode.NOT_JSON
+    assert reading(LINES, "a,1,2,3," + "x" * 131_072)[0] == "a"
