@@ -1,0 +1,243 @@
+"""Scenario files as records, renamed so that all scenarios of a file can share one service.
+
+Scenario n of a file owns what begins with ``s<n>_``: its feeds, their topics and its query ids. The order of
+query ids is kept, since all of one scenario begin alike. Knows JSON and the format of the file; knows neither
+Kafka nor the monitor. What a definition says goes out as it is: refusing it is the service's part.
+"""
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+Json = dict[str, Any]
+
+BASE_MS = 1_700_000_000_000  # event time of second 0 of every scenario
+CLOCK_STREAM = "~clock"  # the "other stream" of a clock step; ids in scenarios are short words
+FAR = 1e9  # where the clock stream is, unless some region reaches that far
+
+FEEDS: dict[str, Json] = {
+    "line": {"dimensions": ["x"]},
+    "plane": {"dimensions": ["x", "y"]},
+    "cube": {"dimensions": ["x", "y", "z"]},
+    "globe": {"dimensions": ["lon", "lat"], "space": "lonlat"},
+    "left": {"dimensions": ["price"], "join": True},
+    "right": {"dimensions": ["price"], "join": True},
+    "tardy": {"dimensions": ["x"], "max_lateness": "5s"},
+}
+
+
+class ScenarioError(Exception):
+    """A step cannot be played as the scenario says it."""
+
+
+@dataclass(frozen=True)
+class Commands:
+    """Records for the control topic, (query id, value or None), and the reply that each must get."""
+
+    records: tuple[tuple[str, bytes | None], ...]
+    reply: str
+
+
+@dataclass(frozen=True)
+class Publish:
+    """Record values for one feed, as one record batch to one partition."""
+
+    feed: str
+    values: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class Restart:
+    """The service ends by SIGKILL or SIGTERM and starts again on the same checkpoint."""
+
+    how: Literal["kill", "stop"]
+
+
+@dataclass(frozen=True)
+class Dead:
+    """The dead letters since the last such step, by code."""
+
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Expect:
+    """The events since the last such step, in this order for each stream or pair."""
+
+    texts: tuple[str, ...]
+
+
+Step = Commands | Publish | Restart | Dead | Expect
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One scenario under its own names; ``feeds`` maps those to their options in the configuration.
+
+    ``broken`` says why a line is no scenario of the format that the runner knows; it then has no steps.
+    """
+
+    name: str
+    rule: str
+    prefix: str
+    feeds: dict[str, Json]
+    steps: tuple[Step, ...]
+    broken: str | None = None
+
+
+def load(path: Path, letter: str = "s") -> list[Scenario]:
+    """Return the scenarios of a file, one JSON object a line; a line that is none comes back as broken.
+
+    ``letter`` begins the names of all of them; files that are played together need letters of their own.
+    """
+    lines = path.read_text(encoding="utf-8").split("\n")
+    return [parse(line, f"{letter}{number}_") for number, line in enumerate(lines, start=1) if line.strip()]
+
+
+def parse(line: str, prefix: str) -> Scenario:
+    """Return the scenario of one line, its feeds and query ids renamed to begin with ``prefix``."""
+    name = f"the scenario {prefix}"
+    try:
+        raw: Json = json.loads(line)
+        name, rule = raw["name"], raw["rule"]
+        reader = _Reader(raw, prefix)
+        return Scenario(name, rule, prefix, reader.feeds(), tuple(map(reader.step, raw["steps"])))
+    except (ScenarioError, AttributeError, LookupError, TypeError, ValueError) as error:
+        return Scenario(name, "", prefix, {}, (), broken=f"not a scenario the runner can play: {error!r}")
+
+
+def all_feeds(scenarios: Iterable[Scenario]) -> dict[str, Json]:
+    """Return the feeds that one service needs for all scenarios, and their options.
+
+    There is always one: a service without feeds does not start, and scenarios may have none it can serve.
+    """
+    feeds = {"spare": FEEDS["line"]}
+    for scenario in scenarios:
+        feeds |= scenario.feeds
+    return feeds
+
+
+class _Reader:
+    """Reads the steps of one scenario; knows all its definitions, to keep the clock stream out of them."""
+
+    def __init__(self, raw: Json, prefix: str) -> None:
+        self._steps: list[Json] = raw["steps"]
+        self._prefix = prefix
+        self._definitions: list[Json] = [
+            definition
+            for step in self._steps
+            if not step.get("reply", "").startswith("rejected")
+            for definition in step.get("put", {}).values()
+        ]
+
+    def feeds(self) -> dict[str, Json]:
+        """Return the feeds that the scenario mentions and the conformance set declares."""
+        named = {step["feed"] for step in self._steps if "feed" in step}
+        named |= {"line" for step in self._steps if "raw" in step}
+        puts = [definition for step in self._steps for definition in step.get("put", {}).values()]
+        named |= {feed for definition in puts for feed in _feeds_of(definition)}
+        return {self._prefix + feed: FEEDS[feed] for feed in sorted(named & FEEDS.keys())}
+
+    def step(self, raw: Json) -> Step:
+        """Return one step, ready to be published or compared."""
+        match raw:
+            case {"put": definitions}:
+                records = tuple((self._prefix + q, _dump(self._rename(d))) for q, d in definitions.items())
+                return Commands(records, raw.get("reply", "accepted"))
+            case {"delete": query_ids}:
+                tombstones = tuple((self._prefix + q, None) for q in query_ids)
+                return Commands(tombstones, raw.get("reply", "deleted"))
+            case {"feed": feed, "read": readings}:
+                return Publish(self._prefix + feed, tuple(_dump(reading(feed, *r)) for r in readings))
+            case {"feed": feed, "clock": t}:
+                away = _outside(feed, self._definitions)
+                return Publish(self._prefix + feed, (_dump(reading(feed, CLOCK_STREAM, t, away)),))
+            case {"raw": texts}:
+                return Publish(self._prefix + "line", tuple(text.encode() for text in texts))
+            case {"restart": "kill" | "stop" as how}:
+                return Restart(how)
+            case {"dead": counts}:
+                return Dead(counts)
+            case {"expect": texts}:
+                return Expect(tuple(texts))
+        raise ScenarioError(f"unknown step {raw!r}")
+
+    def _rename(self, definition: Any) -> Any:  # noqa: ANN401 (a scenario may send what is no definition)
+        """Return the definition with its feeds renamed; unknown ones too, so that they stay unknown."""
+        if not isinstance(definition, dict):
+            return definition
+        renamed = dict(definition)
+        for field in ("feed", "left", "right"):
+            if isinstance(definition.get(field), str):
+                renamed[field] = self._prefix + definition[field]
+            elif isinstance(definition.get(field), dict):
+                renamed[field] = self._rename(definition[field])
+        return renamed
+
+
+def reading(feed: str, stream: str, t: float, value: object, attributes: Json | None = None) -> Json:
+    """Return the JSON object of one reading; a list shorter than the dimensions leaves the last ones out."""
+    values = value if isinstance(value, list) else [value]
+    event_time = BASE_MS + round(t * 1000)
+    # Not strict: a shorter list is how a scenario leaves dimensions out.
+    dimensions = dict(zip(FEEDS[feed]["dimensions"], values, strict=False))
+    return {"id": stream, "ts": event_time, **dimensions, **(attributes or {})}
+
+
+def _dump(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode()
+
+
+def _feeds_of(definition: object) -> Iterator[str]:
+    if not isinstance(definition, dict):
+        return
+    for field in ("feed", "left", "right"):
+        side = definition.get(field)
+        if isinstance(side, dict):
+            side = side.get("feed")
+        if isinstance(side, str):
+            yield side
+
+
+def _outside(feed: str, definitions: Iterable[Json]) -> list[float]:
+    """Return a point of the feed outside every region of the definitions.
+
+    Shapes are bounded, so only boxes, which may be unbounded, can hold a point as far away as these.
+
+    Raises
+    ------
+    ScenarioError
+        No candidate lies outside: the boxes cover all corners of the space.
+    """
+    dimensions: list[str] = FEEDS[feed]["dimensions"]
+    # The two feeds of a join have points of their own, so that their clock streams never pair.
+    far = FAR * 3 if feed == "right" else FAR
+    corners = [(far, -far)] * len(dimensions) if feed != "globe" else [(-150.5, 30.5), (-80.5, 80.5)]
+    boxes = [box for definition in definitions for box in _boxes(definition)]
+    for corner in itertools.product(*corners):
+        if not any(_holds(box, dict(zip(dimensions, corner, strict=True))) for box in boxes):
+            return list(corner)
+    raise ScenarioError(
+        f"a clock step on feed {feed!r}, but boxes of the scenario hold every far point of it"
+    )
+
+
+def _boxes(definition: Json) -> Iterator[Json]:
+    if definition.get("kind") == "select":
+        yield from definition["any"]
+    for field in ("region", "exit_region"):
+        if "box" in definition.get(field, {}):
+            yield definition[field]["box"]
+
+
+def _holds(box: Json, point: dict[str, float]) -> bool:
+    """Return whether the closed box holds the point; a longitude range from high to low wraps."""
+    for name, (lo, hi) in box.items():
+        above, below = lo is None or point[name] >= lo, hi is None or point[name] <= hi
+        wraps = name == "lon" and lo is not None and hi is not None and lo > hi
+        if not ((above or below) if wraps else (above and below)):
+            return False
+    return True

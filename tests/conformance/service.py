@@ -1,0 +1,180 @@
+"""The service as a process of its own: configured for scenarios, ended by signals, started again.
+
+Knows the configuration's format, the process and its checkpoint. Knows no Kafka client.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from bmq.config import load_config
+from bmq.errors import ConfigError
+from tests.conformance.scenario import Json
+
+# Seconds. On two idle cores a start takes 20, of which Spark's JVM is most, and a batch one or two. On cores
+# that others use as well, a start has taken 80.
+SETTLE_LIMIT_SECONDS = 240.0
+STOP_LIMIT_SECONDS = 60.0
+POLL_SECONDS = 0.05  # a tenth of a small batch: waiting adds little to what is waited for
+
+LOG_LINES_SHOWN = 60
+
+
+class ServiceFailed(Exception):
+    """The service did not do what every scenario needs; the message ends with its log."""
+
+
+def topic_names(run: str) -> dict[str, str]:
+    """Return the service's own topics, each with a name of this run, as `[topics]` has them."""
+    return {role: f"{run}-{role}" for role in ("control", "replies", "events", "dead_letter")}
+
+
+def write_config(
+    folder: Path, run: str, bootstrap_servers: str, feeds: Mapping[str, Json]
+) -> tuple[Path, set[str]]:
+    """Write a configuration with every feed that this version can serve; return it and their names.
+
+    A feed with an option of a later version is left out, since it would stop the service for all others. Its
+    queries are then refused as `unknown_feed`, so that its scenarios fail in sight.
+    """
+    path = folder / "conformance.toml"
+    served = {name: options for name, options in feeds.items() if _can_serve(folder, name, options)}
+    tables: dict[str, Json] = {
+        "kafka": {"bootstrap_servers": bootstrap_servers},
+        "topics": {**topic_names(run), "allowed_output_prefix": f"{run}-"},
+        **{f"feeds.{name}": _feed_table(f"{run}-{name}", options) for name, options in served.items()},
+        "job": {"checkpoint": str(folder / "checkpoint"), "shards": 2, "starting_offsets": "earliest"},
+        "metrics": {"port": 0},
+    }
+    path.write_text(_toml(tables), encoding="utf-8")
+    load_config(path)
+    return path, set(served)
+
+
+def _can_serve(folder: Path, name: str, options: Json) -> bool:
+    probe = folder / "probe.toml"
+    probe.write_text(_toml({f"feeds.{name}": _feed_table(name, options)}), encoding="utf-8")
+    try:
+        load_config(probe)
+    except ConfigError:
+        return False
+    return True
+
+
+def _feed_table(topic: str, options: Json) -> Json:
+    return {"topic": topic, "stream_id": "id", "event_time": "ts", "attributes": ["group"], **options}
+
+
+def _toml(tables: Mapping[str, Json]) -> str:
+    # JSON's texts, lists, numbers and booleans are TOML's too.
+    return "".join(
+        f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
+        for name, table in tables.items()
+    )
+
+
+class Service:
+    """`bmq serve` as a child, with its log beside the configuration."""
+
+    def __init__(self, config: Path) -> None:
+        self._config = config
+        self._log = config.with_name("service.log")
+        self._checkpoint = config.with_name("checkpoint")
+        self._process = self._start()
+
+    def restart(self, how: str) -> None:
+        """End the service by "kill" (SIGKILL) or "stop" (SIGTERM), and start it on the same checkpoint."""
+        if how == "kill":
+            self.kill()
+        else:
+            self.stop()
+        self._process = self._start()
+
+    def kill(self) -> None:
+        """End the service and its JVM at once, as a machine that loses power would."""
+        if self._process.poll() is None:
+            # Its own session: the group is the service and what it started, and nothing else.
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def stop(self) -> None:
+        """End the service by SIGTERM; it must finish its batch and exit with 0."""
+        self._process.terminate()
+        try:
+            code = self._process.wait(STOP_LIMIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise self.failed(
+                f"the service was still there {STOP_LIMIT_SECONDS:.0f} s after SIGTERM"
+            ) from None
+        if code != 0:
+            raise self.failed(f"the service exited with {code} after SIGTERM, expected 0")
+
+    def wait_for(self, end_offsets: Mapping[str, int]) -> None:
+        """Wait until a finished batch has read each topic up to its end offset.
+
+        The checkpoint says so itself: it is what the service would start from after a crash at this moment.
+        """
+        deadline = time.monotonic() + SETTLE_LIMIT_SECONDS
+        while True:
+            reached = self._committed_offsets()
+            behind = {
+                topic: (reached.get(topic, 0), end)
+                for topic, end in end_offsets.items()
+                if reached.get(topic, 0) < end
+            }
+            if not behind:
+                return
+            if time.monotonic() > deadline:
+                limit = f"{SETTLE_LIMIT_SECONDS:.0f} s"
+                raise self.failed(f"after {limit} the service is behind: {behind} (topic: (reached, end))")
+            self._must_live_on(POLL_SECONDS)
+
+    def failed(self, what: str) -> ServiceFailed:
+        """Return the error that says what failed, with the end of the service's log."""
+        lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES_SHOWN:]
+        return ServiceFailed("\n".join([what, f"--- end of {self._log.name} ---", *lines]))
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        with self._log.open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "bmq.cli", "serve", "--config", str(self._config)],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+                start_new_session=True,
+            )
+
+    def _must_live_on(self, seconds: float) -> None:
+        try:
+            code = self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return
+        raise self.failed(f"the service ended by itself with exit code {code}")
+
+    def _committed_offsets(self) -> dict[str, int]:
+        """Return topic -> next offset of partition 0 after the last finished batch.
+
+        A batch's file in `offsets` holds a line of JSON for each source; its file in `commits` is there once
+        everything was written.
+        """
+        commits = [int(file.name) for file in self._checkpoint.glob("commits/*") if file.name.isdecimal()]
+        if not commits:
+            return {}
+        text = (self._checkpoint / "offsets" / str(max(commits))).read_text(encoding="utf-8")
+        reached: dict[str, int] = {}
+        for line in text.splitlines():
+            if line.startswith("{"):
+                by_topic = json.loads(line)
+                reached |= {topic: ends["0"] for topic, ends in by_topic.items() if _has_partition_0(ends)}
+        return reached
+
+
+def _has_partition_0(ends: object) -> bool:
+    return isinstance(ends, dict) and "0" in ends  # the line of metadata holds other things
