@@ -20,6 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bmq.errors import SetupError
+from bmq.folders import cache_folder
 from bmq.ivy import Request, fetch, pyspark_jars
 
 SPARK_KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"  # its version must be PySpark's own
@@ -93,15 +94,6 @@ def resolve(
             f"the cache folder {folder} cannot be used ({error}). "
             "Make it writable or name another in BMQ_CACHE_DIR."
         ) from error
-
-
-def cache_folder() -> Path:
-    """Return the folder that keeps downloads: BMQ_CACHE_DIR, or `bmq` in the user's cache folder."""
-    named = os.environ.get("BMQ_CACHE_DIR")
-    if named:
-        return Path(named).absolute()
-    users = os.environ.get("XDG_CACHE_HOME")
-    return (Path(users) if users else Path.home() / ".cache").absolute() / "bmq"
 
 
 def _cached(answer: Path, folder: Path) -> list[Path] | None:

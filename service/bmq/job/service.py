@@ -8,6 +8,7 @@
 import logging
 import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
 from pyspark.errors import StreamingQueryException
@@ -24,6 +25,7 @@ from bmq.job.session import make_session
 from bmq.job.shards import shard_keys
 from bmq.metrics import Metrics
 from bmq.topics import Topics
+from bmq.warmup import warm_up
 
 FEED_PARTITIONS = 4  # of topics that the service makes itself; a user with more readers makes them beforehand
 
@@ -58,7 +60,7 @@ class Service:
         """Start; returns when the streaming query runs.
 
         1. Make the topics that are missing.
-        2. Start Spark.
+        2. Start Spark; load the kernels beside it.
         3. Bind the checkpoint to the configuration, or check that it is.
         4. Start the streaming query, then the metrics.
 
@@ -77,7 +79,12 @@ class Service:
         )
         if made:
             _log.info("Made the topics that were missing: %s.", ", ".join(made))
-        spark = self._spark = make_session(config.job.shards)  # 2
+        with ThreadPoolExecutor(1) as beside:
+            warm = beside.submit(warm_up)  # 2: workers then find the kernels compiled
+            spark = self._spark = make_session(config.job.shards)
+            if not warm.done():
+                _log.info("Loading the kernels. The first time they are compiled, which takes about a minute.")
+            warm.result()
         folder = CheckpointFolder(spark, config.job.checkpoint)
         origin = folder.read()
         if origin is None:

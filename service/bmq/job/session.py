@@ -55,6 +55,7 @@ def _settings(n_shards: int) -> dict[str, str]:
         # A batch without input changes nothing here: there are no timers of Spark's.
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
         "spark.python.worker.reuse": "true",
+        "spark.python.daemon.module": "bmq.job.worker_daemon",
         "spark.locality.wait": "0s",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
