@@ -77,7 +77,7 @@ conformance: java $(INSTALLED) ## Play a scenario file against the running servi
 
 .PHONY: bench-pipeline
 bench-pipeline: java $(INSTALLED) ## Compare with a plain Spark job (SMOKE=1: a small run)
-	SMOKE=$(SMOKE) $(BIN)/python -m bench.pipeline
+	$(BIN)/python -m bench.pipeline $(if $(SMOKE),--smoke)
 
 .PHONY: schemas
 schemas: $(INSTALLED) ## Write the JSON Schemas of every message
