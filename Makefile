@@ -12,7 +12,6 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-WARM := $(VENV)/.warm
 CONFIG ?= config/local.toml
 SCENARIOS ?= tests/scenarios/given.jsonl
 FEED ?= vehicles
@@ -40,11 +39,6 @@ $(INSTALLED): pyproject.toml requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
-# Else the first command would wait for its reply while four workers compile the same kernels.
-$(WARM): $(INSTALLED) $(wildcard service/bmq/kernels/*.py) | java
-	$(BIN)/python -m bmq.warmup
-	@touch $@
-
 # Spark looks at JAVA_HOME before the path, so this does too.
 .PHONY: java
 java:
@@ -53,11 +47,11 @@ java:
 		echo "make: Java 17 or later is needed, found $${version:-none} (Debian: apt install openjdk-17-jre-headless); JAVA_HOME is looked at first" >&2; exit 1; }
 
 .PHONY: run
-run: java $(WARM) ## Run the service with its own Kafka (CONFIG=config/local.toml)
+run: java $(INSTALLED) ## Run the service with its own Kafka (CONFIG=config/local.toml)
 	$(BIN)/bmq serve --config $(CONFIG)
 
 .PHONY: demo
-demo: java $(WARM) ## Show generated streams live (FEED=vehicles or stocks)
+demo: java $(INSTALLED) ## Show generated streams live (FEED=vehicles or stocks)
 	$(BIN)/bmq demo $(FEED)
 
 .PHONY: test

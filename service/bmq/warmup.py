@@ -1,6 +1,6 @@
 """What need not wait for the first start: jars downloaded, kernels compiled. Run when an image is built.
 
-numba compiles a kernel for the types that it is first called with and keeps the result (NUMBA_CACHE_DIR). So
+numba compiles a kernel for the types that it is first called with and keeps it (`bmq.kernels` says where). So
 readings go the whole way through decoder, frames, monitor and renderer, for each format and each number of
 dimensions that leads to other kernels. No kernel is known here by name: a test finds one left cold.
 """
@@ -29,8 +29,8 @@ _FEEDS = {
         Feed("sheet", "sheet", "@key", ("x",), event_time="ts", format=Format.CSV),
     )
 }
-# Enough streams for their table to grow and hash anew; each has two readings.
-_N_READINGS = 6 * INITIAL_STREAMS
+# Enough streams for a table to grow and hash anew; each has two readings. Once, since all tables are alike.
+_N_GROWING = 6 * INITIAL_STREAMS
 # By turns inside and outside the first region, and each way to write a time.
 _POSITIONS = (5.0, 50.0, 5.0, 500.0)
 _TIMES = (1_700_000_000_000, "2026-01-01T00:00:00Z", "2026-01-01T00:00:01.5Z", "2026-01-01T01:00:02+01:00")
@@ -55,7 +55,8 @@ def warm_up() -> int:
                 definition = None if hi is None else _definition(feed, hi, scope)
                 command = parse_command(query_id.encode(), definition, 0, _FEEDS, "")
                 n_events += _render(monitor.apply([command]).crossings)
-            n_events += _advance(monitor, feed)
+            n_events += _advance(monitor, feed, len(_POSITIONS))
+    n_events += _advance(monitor, next(iter(_FEEDS.values())), _N_GROWING)
     restored = Monitor(_FEEDS)
     for page in monitor.snapshot():
         restored.apply_delta(page)
@@ -68,10 +69,10 @@ def _definition(feed: Feed, hi: float, streams: list[str] | None) -> bytes:
     return json.dumps({"kind": "border", "feed": feed.name, "region": {"box": box}} | scope).encode()
 
 
-def _advance(monitor: Monitor, feed: Feed) -> int:
-    keys = pa.array([_stream_id(i).encode() for i in range(_N_READINGS)], pa.binary())
-    values = pa.array([_record(feed, i) for i in range(_N_READINGS)], pa.binary())
-    record_times = np.full(_N_READINGS, 1_700_000_000_000, dtype=np.int64)
+def _advance(monitor: Monitor, feed: Feed, n: int) -> int:
+    keys = pa.array([_stream_id(i).encode() for i in range(n)], pa.binary())
+    values = pa.array([_record(feed, i) for i in range(n)], pa.binary())
+    record_times = np.full(n, 1_700_000_000_000, dtype=np.int64)
     readings = Decoder(feed).decode(keys, values, record_times).readings
     frames = [unpack_readings(frame) for frame in pack_readings(readings, n_shards=2)]
     return _render([monitor.advance(feed.name, concat_readings(frames)).crossings])

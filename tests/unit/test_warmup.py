@@ -34,8 +34,8 @@ print(json.dumps({
 @pytest.fixture(scope="module")
 def looks(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, object]]:
     """What two processes found that began, one after the other, with an empty cache."""
-    environment = os.environ | {
-        "NUMBA_CACHE_DIR": str(tmp_path_factory.mktemp("numba")),
+    environment = {name: text for name, text in os.environ.items() if name != "NUMBA_CACHE_DIR"} | {
+        "BMQ_CACHE_DIR": str(tmp_path_factory.mktemp("cache")),
         "PYTHONPATH": str(Path(__file__).parents[2] / "service"),
     }
     command = [sys.executable, "-c", LOOK]
