@@ -6,7 +6,6 @@ are equal or go back, and queries are replaced. There the mistakes are; values o
 
 import json
 from dataclasses import dataclass
-from typing import Any
 
 from hypothesis import strategies as st
 
@@ -15,12 +14,29 @@ from tests.oracle import Definition, Oracle, Reading
 # One feed for each index: the region segment list, the border grid and the n-D BMQ.
 FEEDS = {"line": ("x",), "plane": ("x", "y"), "cube": ("x", "y", "z")}
 
-STREAMS = ["a", "b", "c", "é"]
-QUERY_IDS = ["q", "r", "B", "é"]  # their order by UTF-8 bytes is not their order here
+STREAMS = ["a", "b", "é"]
+QUERY_IDS = ["ab", "b", "ba", "é"]  # by UTF-8 bytes: neither by length nor by last letter
 
-grid = st.integers(-4, 4).map(lambda steps: steps / 2)
+grid = st.integers(-3, 3).map(lambda steps: steps / 2)
 # -0.0 equals 0.0 but has other bytes.
-coordinates = grid | st.just(-0.0)
+coordinates = st.sampled_from([-1.5, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 1.5])
+
+
+@dataclass(frozen=True)
+class World:
+    """What one program is about. Small, so that its queries and streams meet all the time."""
+
+    feeds: tuple[str, ...]
+    streams: tuple[str, ...]
+    query_ids: tuple[str, ...]
+
+
+worlds = st.builds(
+    World,
+    st.sampled_from([("line",), ("plane",), ("cube",), ("line", "plane"), ("plane", "cube"), tuple(FEEDS)]),
+    st.sampled_from([("a",), ("a", "b"), tuple(STREAMS)]),
+    st.sampled_from([("b",), ("ab", "b"), ("ba", "b"), tuple(QUERY_IDS)]),
+)
 
 
 @dataclass(frozen=True)
@@ -74,31 +90,39 @@ class Batch:
 
 
 @st.composite
-def definitions(draw: st.DrawFn) -> Definition:
+def definitions(draw: st.DrawFn, world: World) -> Definition:
     """Draw a border query that the service must accept."""
-    feed = draw(st.sampled_from(sorted(FEEDS)))
-    bounds = draw(st.sampled_from(["[)", "[]", "(]", "()"]))
+    feed = draw(st.sampled_from(world.feeds))
+    bounds = draw(st.sampled_from(["[)", "[)", "[]", "(]", "()"]))
     named = draw(st.lists(st.sampled_from(FEEDS[feed]), min_size=1, unique=True))
     box = {name: draw(_intervals(may_be_one_point=bounds == "[]")) for name in named}
-    definition: Definition = {"kind": "border", "feed": feed, "region": {"box": box}}
-    options: dict[str, st.SearchStrategy[Any]] = {
-        "bounds": st.just(bounds),
-        "initial": st.sampled_from(["emit", "silent"]),
-        "streams": st.lists(st.sampled_from(STREAMS), min_size=1, max_size=3),
-        "tags": st.just({"shop": "17"}),
+    return {
+        "kind": "border",
+        "feed": feed,
+        "region": {"box": box},
+        "bounds": bounds,
+        **draw(_options(world)),
     }
-    # The default bounds are left out as well as written: both say the same.
-    needed = {"bounds"} if bounds != "[)" else set()
-    chosen = needed | draw(st.sets(st.sampled_from(sorted(options)), max_size=2))
-    return definition | {name: draw(options[name]) for name in sorted(chosen)}
 
 
 @st.composite
 def _intervals(draw: st.DrawFn, *, may_be_one_point: bool) -> list[float | None]:
     ends = draw(st.lists(grid, min_size=2, max_size=2, unique=not may_be_one_point))
     lo, hi = sorted(ends)
-    unbounded = draw(st.sampled_from(["", "", "", "below", "above", "both"]))
+    unbounded = draw(st.sampled_from(["", "", "", "", "", "below", "above", "both"]))
     return [None if unbounded in ("below", "both") else lo, None if unbounded in ("above", "both") else hi]
+
+
+def _options(world: World) -> st.SearchStrategy[Definition]:
+    """Draw options that change no region; what is left out has a default, which may stand there as well."""
+    return st.fixed_dictionaries(
+        {},
+        optional={
+            "initial": st.sampled_from(["emit", "silent"]),
+            "streams": st.lists(st.sampled_from(world.streams), min_size=1, max_size=2),
+            "tags": st.sampled_from([{}, {"shop": "17"}]),
+        },
+    )
 
 
 _bad_values = st.sampled_from(
@@ -115,36 +139,47 @@ _bad_values = st.sampled_from(
 )
 
 
-def commands() -> st.SearchStrategy[Command]:
-    """Draw a put, an edit, a delete or a refused definition."""
-    query_ids = st.sampled_from(QUERY_IDS)
-    return st.one_of(
-        st.builds(Put, query_ids, definitions()),
-        st.builds(Put, query_ids, definitions()),
-        st.builds(Delete, query_ids),
-        st.builds(lambda query_id, bad: Bad(query_id, *bad), query_ids, _bad_values),
-    )
+@st.composite
+def commands(draw: st.DrawFn, world: World, in_force: dict[str, Definition]) -> Command:
+    """Draw a put, an edit, a delete or a refused definition; ``in_force`` is kept up."""
+    query_id = draw(st.sampled_from(world.query_ids))
+    kind = draw(st.sampled_from(["put", "put", "again", "options", "delete", "bad"]))
+    if kind == "bad":
+        return Bad(query_id, *draw(_bad_values))
+    if kind == "delete":
+        in_force.pop(query_id, None)
+        return Delete(query_id)
+    definition = in_force.get(query_id)
+    if definition is None or kind == "put":
+        definition = draw(definitions(world))
+    elif kind == "options":
+        kept = {name: definition[name] for name in ("kind", "feed", "region", "bounds")}
+        definition = kept | draw(_options(world))
+    in_force[query_id] = definition
+    return Put(query_id, definition)
 
 
 @st.composite
-def readings(draw: st.DrawFn, event_times: st.SearchStrategy[int]) -> tuple[str, Reading]:
+def readings(draw: st.DrawFn, world: World, event_times: st.SearchStrategy[int]) -> tuple[str, Reading]:
     """Draw a feed and a reading of it."""
-    feed = draw(st.sampled_from(sorted(FEEDS)))
+    feed = draw(st.sampled_from(world.feeds))
     value = tuple(draw(coordinates) for _ in FEEDS[feed])
-    return feed, Reading(draw(st.sampled_from(STREAMS)), draw(event_times), value)
+    return feed, Reading(draw(st.sampled_from(world.streams)), draw(event_times), value)
 
 
 @st.composite
 def programs(draw: st.DrawFn) -> list[Batch]:
     """Draw batches whose readings are in any order, late ones included, with restarts in between."""
+    world = draw(worlds)
+    in_force: dict[str, Definition] = {}
     batches = []
-    for number in range(draw(st.integers(1, 8))):
-        around_now = st.integers(10 + number - 2, 10 + number + 2)
+    for number in range(draw(st.integers(2, 8))):
+        around_now = st.integers(10 + number - 1, 10 + number + 1)
         batches.append(
             Batch(
-                tuple(draw(st.lists(commands(), max_size=4))),
-                tuple(draw(st.lists(readings(around_now), max_size=8))),
-                draw(st.sampled_from([None, None, "snapshot", "replica"])),
+                tuple(draw(st.lists(commands(world, in_force), max_size=4))),
+                tuple(draw(st.lists(readings(world, around_now), max_size=6))),
+                draw(st.sampled_from([None, "snapshot", "replica"])),
             )
         )
     return batches
@@ -153,14 +188,16 @@ def programs(draw: st.DrawFn) -> list[Batch]:
 @st.composite
 def programs_in_order(draw: st.DrawFn) -> list[Batch]:
     """Draw batches whose readings are in order of event time, so that it cannot matter where batches end."""
+    world = draw(worlds)
+    in_force: dict[str, Definition] = {}
     batches = []
     now = 10
     for _ in range(draw(st.integers(1, 4))):
         in_order = []
         for _ in range(draw(st.integers(0, 8))):
             now += draw(st.integers(0, 1))
-            in_order.append(draw(readings(st.just(now))))
-        batches.append(Batch(tuple(draw(st.lists(commands(), max_size=4))), tuple(in_order)))
+            in_order.append(draw(readings(world, st.just(now))))
+        batches.append(Batch(tuple(draw(st.lists(commands(world, in_force), max_size=4))), tuple(in_order)))
     return batches
 
 

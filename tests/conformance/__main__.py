@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bmq.errors import ServiceError
+from tests.brokers import running_broker
 from tests.conformance.kafka_backend import running_service
 from tests.conformance.play import Outcome, play
 from tests.conformance.pure_backend import PureBackend
@@ -60,7 +61,8 @@ def report(outcomes: Sequence[Outcome]) -> str:
 def _play_through_kafka(scenarios: Sequence[Scenario]) -> list[Outcome]:
     with (
         tempfile.TemporaryDirectory(prefix="bmq-conformance-") as folder,
-        running_service(scenarios, Path(folder)) as backend,
+        running_broker(Path(folder, "kafka")) as bootstrap_servers,
+        running_service(scenarios, Path(folder), bootstrap_servers) as backend,
     ):
         return play(scenarios, backend)
 

@@ -6,7 +6,6 @@ its run only, so that a broker may be shared.
 """
 
 import json
-import os
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -17,7 +16,6 @@ from confluent_kafka import KafkaError, Message
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 
-from bmq.broker import Broker
 from bmq.connect import producer
 from bmq.topics import Topics
 from tests.conformance.play import ControlRecord, Seen
@@ -28,21 +26,13 @@ ANSWER_LIMIT_SECONDS = 30.0  # for one request to a broker on the same machine; 
 
 
 @contextmanager
-def running_service(scenarios: Sequence[Scenario], folder: Path) -> Iterator["KafkaBackend"]:
-    """Yield a back-end whose service serves the feeds of all scenarios, on a broker that is there for it.
+def running_service(
+    scenarios: Sequence[Scenario], folder: Path, bootstrap_servers: str
+) -> Iterator["KafkaBackend"]:
+    """Yield a back-end whose service serves the feeds of all scenarios.
 
-    `BMQ_TEST_BOOTSTRAP` names a broker to use; otherwise one is started, and stopped again. ``folder`` keeps
-    the configuration, the checkpoint and the log.
+    ``folder`` keeps the configuration, the checkpoint and the log.
     """
-    bootstrap_servers = os.environ.get("BMQ_TEST_BOOTSTRAP")
-    with ExitStack() as stack:
-        if bootstrap_servers is None:
-            bootstrap_servers = stack.enter_context(Broker(folder / "kafka")).bootstrap_servers
-        yield stack.enter_context(_serving(scenarios, folder, bootstrap_servers))
-
-
-@contextmanager
-def _serving(scenarios: Sequence[Scenario], folder: Path, bootstrap_servers: str) -> Iterator["KafkaBackend"]:
     run = f"bmq-conformance-{uuid.uuid4().hex[:8]}"
     feeds = all_feeds(scenarios)
     config, served = write_config(folder, run, bootstrap_servers, feeds)

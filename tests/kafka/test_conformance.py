@@ -17,9 +17,10 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
+def outcomes(tmp_path_factory: pytest.TempPathFactory, bootstrap_servers: str) -> dict[str, Outcome]:
     scenarios = GIVEN + WRONG
-    with running_service(scenarios, tmp_path_factory.mktemp("conformance")) as backend:
+    folder = tmp_path_factory.mktemp("conformance")
+    with running_service(scenarios, folder, bootstrap_servers) as backend:
         return {outcome.scenario.name: outcome for outcome in play(scenarios, backend)}
 
 

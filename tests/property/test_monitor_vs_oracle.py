@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bmq.records import Feed
-from tests.oracle import Answer, Event, Oracle, broken_ledgers
+from tests.oracle import Answer, Event, Oracle, Reading, broken_ledgers
 from tests.pure_service import PureService
-from tests.strategies import FEEDS, Batch, cut_smaller, programs, programs_in_order
+from tests.strategies import FEEDS, Batch, Delete, Put, cut_smaller, programs, programs_in_order
 
 pytestmark = pytest.mark.property
 
@@ -21,6 +21,35 @@ SERVED = {
     for name, dimensions in FEEDS.items()
 }
 n_shards = st.integers(1, 3)
+
+
+def put(feed: str, lo: float, hi: float, initial: str = "emit") -> Put:
+    return Put("q", {"kind": "border", "feed": feed, "region": {"box": {"x": [lo, hi]}}, "initial": initial})
+
+
+def at(feed: str, event_time: int, x: float, stream: str = "a") -> tuple[str, Reading]:
+    return feed, Reading(stream, event_time, (x,) + (0.0,) * (len(FEEDS[feed]) - 1))
+
+
+# A stream of the same name in the query's old feed and in its new one, with equal event times.
+MOVED_TO_ANOTHER_FEED = [
+    Batch((put("plane", 0, 1),), (at("plane", 11, 0.0), at("line", 10, 0.0))),
+    Batch((put("line", 0, 1),), (at("line", 11, 2.0),)),
+]
+# Silent in the old feed and in the new one: one name ends there and begins here, in one batch.
+SILENT_IN_ANOTHER_FEED = [
+    Batch((), (at("plane", 10, 0.0), at("line", 10, 0.0))),
+    Batch((put("plane", 0, 1, "silent"),), ()),
+    Batch((put("line", 0, 1, "silent"),), ()),
+    Batch((), (at("line", 11, 2.0),), "replica"),
+]
+# A monitor that has answered a command follows another one: what it knew of the streams then is old.
+FOLLOWED_AFTER_IT_LED = [
+    Batch((), (at("line", 10, 5.0),)),
+    Batch((put("line", 0, 1),), ()),
+    Batch((), (at("line", 11, 0.0, "b"),), "replica"),
+    Batch((Delete("q"),), (), "replica"),
+]
 
 
 def run(service: PureService, batches: Iterable[Batch]) -> None:
@@ -77,6 +106,8 @@ def as_answer(message: dict[str, Any]) -> Answer:
 
 
 @given(program=programs(), n_shards=n_shards, silent_tombstones_before=st.integers(0, 2))
+@example(program=SILENT_IN_ANOTHER_FEED, n_shards=1, silent_tombstones_before=0)
+@example(program=FOLLOWED_AFTER_IT_LED, n_shards=1, silent_tombstones_before=0)
 def test_the_service_says_what_the_definition_says(
     program: Sequence[Batch], n_shards: int, silent_tombstones_before: int
 ) -> None:
@@ -93,6 +124,7 @@ def test_the_service_says_what_the_definition_says(
 
 
 @given(program=programs(), n_shards=n_shards)
+@example(program=MOVED_TO_ANOTHER_FEED, n_shards=1)
 def test_signs_alternate_and_event_ids_are_unique(program: Sequence[Batch], n_shards: int) -> None:
     service = PureService(SERVED, n_shards)
 
