@@ -178,10 +178,13 @@ class _Reader:
         return renamed
 
 
-def reading(feed: str, stream: str, t: float, value: object, attributes: Json | None = None) -> Json:
-    """Return the JSON object of one reading; a list shorter than the dimensions leaves the last ones out."""
+def reading(feed: str, stream: object, t: object, value: object, attributes: Json | None = None) -> Json:
+    """Return the JSON object of one reading; what is no number goes out as it is.
+
+    A list of values that is shorter than the feed's dimensions leaves the last ones out.
+    """
     values = value if isinstance(value, list) else [value]
-    event_time = BASE_MS + round(t * 1000)
+    event_time = BASE_MS + round(t * 1000) if isinstance(t, int | float) else t
     # Not strict: a shorter list is how a scenario leaves dimensions out.
     dimensions = dict(zip(FEEDS[feed]["dimensions"], values, strict=False))
     return {"id": stream, "ts": event_time, **dimensions, **(attributes or {})}
