@@ -29,7 +29,7 @@ N_CHECKED = 300  # moves of the last round that are compared with every query
 class Setup:
     """``n_queries`` cubes of ``side`` in a space of ``extent``; ``n_streams`` that move by ``step``.
 
-    With ``town`` all lie in 30 towns of that standard deviation; else evenly.
+    They lie evenly; or in ``n_towns`` of standard deviation ``town``, but for the share ``scattered``.
     """
 
     n_dims: int
@@ -38,14 +38,18 @@ class Setup:
     side: float
     step: float
     n_streams: int
+    n_towns: int = 0
     town: float = 0.0
+    scattered: float = 0.0
 
     def positions(self, rng: np.random.Generator, n: int) -> Float64s:
         """Return ``n`` places, float64[d, n]."""
-        if not self.town:
-            return rng.uniform(0, self.extent, (self.n_dims, n))
-        towns = np.random.default_rng(SEED).uniform(0, self.extent, (self.n_dims, 30))
-        return towns[:, rng.integers(0, 30, n)] + rng.normal(0, self.town, (self.n_dims, n))
+        evenly = rng.uniform(0, self.extent, (self.n_dims, n))
+        if not self.n_towns:
+            return evenly
+        towns = np.random.default_rng(SEED).uniform(0, self.extent, (self.n_dims, self.n_towns))
+        in_towns = towns[:, rng.integers(0, self.n_towns, n)] + rng.normal(0, self.town, (self.n_dims, n))
+        return np.where(rng.random(n) < self.scattered, evenly, in_towns)
 
     def regions(self, rng: np.random.Generator, n: int) -> tuple[Float64s, Float64s]:
         """Return the lower and upper borders of ``n`` cubes, float64[d, n]."""
@@ -63,7 +67,8 @@ class Setup:
 LINE = Setup(1, 1e6, 100_000, 500.0, 500.0, 20_000)
 CITY = partial(Setup, 2, 60_000.0, step=330.0, n_streams=100_000)
 TOWN = partial(Setup, 2, 15_000.0, step=330.0, n_streams=20_000)  # the papers' 15 km by 15 km
-LAND = Setup(2, 1e6, 100_000, 100.0, 330.0, 20_000, town=5_000.0)
+LAND = Setup(2, 1e6, 100_000, 100.0, 330.0, 20_000, n_towns=30, town=5_000.0)
+EARTH = Setup(2, 4e7, 100_000, 100.0, 330.0, 20_000, n_towns=1, town=10_000.0, scattered=0.05)
 RUNS: list[tuple[Callable[[], Layered], Setup]] = [
     (RegionSegmentList, LINE),
     (BorderGrid, CITY(n_queries=10_000, side=500.0)),
@@ -76,6 +81,8 @@ RUNS: list[tuple[Callable[[], Layered], Setup]] = [
     ),
     (BorderGrid, LAND),
     (partial(NdBmq, 2), LAND),
+    (BorderGrid, EARTH),
+    (partial(NdBmq, 2), EARTH),
     *((partial(NdBmq, n_dims), Setup(n_dims, 1e5, 10_000, 100.0, 100.0, 20_000)) for n_dims in (3, 5, 9)),
 ]
 
@@ -85,13 +92,13 @@ def main() -> None:
     for make, setup in RUNS:  # compiles the kernels
         measure(make(), Setup(setup.n_dims, 100.0, 10, 10.0, 1.0, 10))
     print(
-        "index,dims,extent,town,queries,side,step,streams,build_ms,moves_per_s_min,median,max,stabs_per_s,events,visits"
+        "index,dims,extent,towns,queries,side,step,streams,build_ms,moves_per_s_min,median,max,stabs_per_s,events,visits"
     )
     for make, setup in RUNS:
         index = make()
         numbers = ",".join(f"{number:.4g}" for number in measure(index, setup))
         print(
-            f"{type(index).__name__},{setup.n_dims},{setup.extent:g},{setup.town:g},{setup.n_queries},{setup.side:g},"
+            f"{type(index).__name__},{setup.n_dims},{setup.extent:g},{setup.n_towns},{setup.n_queries},{setup.side:g},"
             f"{setup.step:g},{setup.n_streams},{numbers}",
             flush=True,
         )

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bmq.index.border_grid import BorderGrid, GridCells
-from bmq.kernels.grid import Ruler, step_of
+from bmq.kernels.ranks import make_ranks, ranks_of
 from bmq.kernels.stab import FANOUT, build_boxes, holding_queries
 from bmq.kernels.walk import find_rs_node
 
@@ -25,19 +25,32 @@ def test_the_hint_changes_the_cost_and_never_the_answer(
     assert found == np.searchsorted(borders, value, side="right")
 
 
-@given(
-    start=finite, per_unit=st.floats(0, allow_nan=False), n=st.integers(1, 9), ends=st.tuples(finite, finite)
-)
-@example(start=1.7e308, per_unit=0.0, n=1, ends=(-1.7e308, 1.7e308))  # inf * 0
-def test_the_step_of_a_value_never_falls_as_the_value_rises(
-    start: float, per_unit: float, n: int, ends: tuple[float, float]
-) -> None:
-    # All that the proof of the border grid asks of how an axis is cut.
-    ruler = Ruler(start, per_unit, n if per_unit > 0 else 1)
-    steps = [step_of(ruler, value) for value in (-np.inf, min(ends), max(ends), np.inf)]
+# Towns, repeated borders, and the ends of what a float can say.
+sizes = st.one_of(coarse, st.floats(0, 1), finite)
 
-    assert steps == sorted(steps)
-    assert all(0 <= step < n for step in steps)
+
+@given(borders=st.lists(sizes, max_size=200), values=st.lists(sizes))
+@example(borders=[-1.7e308, 1.7e308], values=[0.0])  # their distance overflows
+@example(borders=[0.0, 5e-324], values=[])  # the inverse of theirs does
+def test_the_rank_never_falls_as_the_value_rises(borders: list[float], values: list[float]) -> None:
+    # All that the proof of the border grid asks of how an axis is cut. The borders are values, too.
+    ranks = make_ranks(np.sort(np.array(borders, dtype=np.float64)))
+    ascending = np.sort([-np.inf, *values, *borders, np.inf])
+
+    found = ranks_of(ranks, ascending)
+
+    assert (found[1:] >= found[:-1]).all()
+    assert found[0] == 0.0
+    assert found[-1] == (1.0 if borders else 0.0)
+
+
+def test_equal_steps_of_rank_hold_equally_many_borders_even_in_a_town_in_the_country() -> None:
+    rng = np.random.default_rng(1)
+    borders = np.sort(np.concatenate((rng.normal(0, 1, 9_500), rng.uniform(-1e6, 1e6, 500))))
+
+    steps = (ranks_of(make_ranks(borders), borders) * 20).astype(int)
+
+    assert np.bincount(steps, minlength=20)[:20].max() < 2 * borders.size / 20
 
 
 @given(seed=st.integers(0, 2**32 - 1), n_queries=st.integers(1, 500), spread=st.floats(0, 6))

@@ -10,7 +10,7 @@ from bmq.index.base import Moves
 from bmq.index.layered import GROWTH, SMALLEST_LAYER, Layered
 from bmq.index.packed import PackedQueries
 from bmq.kernels import grid as kernel
-from bmq.kernels.grid import Cells, Entries, Ruler, step_of
+from bmq.kernels.grid import Cells, Entries, step_of
 from bmq.records import Float64s, Int32s
 
 # A strip as wide as the mean side: a border is listed in 2 strips on average, and of two borders that a leg
@@ -42,15 +42,16 @@ class GridCells:
     def __init__(self, table: PackedQueries) -> None:
         self._across_x = _cells(table, 0, 0)
         self._across_y = _cells(table, 1, _n_cells(self._across_x))
+        ranks = table.ranks_of_ends(table.regions)
         self._starts: Int32s = np.zeros(self._across_y.first + _n_cells(self._across_y) + 1, dtype=np.int32)
         for axis, cells in enumerate((self._across_x, self._across_y)):
-            kernel.count_entries(table.regions, axis, cells, self._starts)
+            kernel.count_entries(table.regions, ranks, axis, cells, self._starts)
         # Counts become ends, and filling moves each end to where its cell begins.
         np.cumsum(self._starts, out=self._starts)
         # Made by numpy and not in the kernel: numpy asks for huge pages, numba does not.
         self._entries: Entries = np.empty(self._starts[-1], dtype=kernel.ENTRY)
         for axis, cells in enumerate((self._across_x, self._across_y)):
-            kernel.fill_entries(table.regions, axis, cells, self._starts, self._entries)
+            kernel.fill_entries(table.regions, ranks, axis, cells, self._starts, self._entries)
 
     def moves(self, table: PackedQueries, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
         """Return the queries of ``table`` that each move enters or leaves; a position hint is not needed."""
@@ -63,6 +64,8 @@ class GridCells:
             table.slots,
             previous,
             current,
+            table.ranks_of(previous),
+            table.ranks_of(current),
         )
         return Moves(*found)
 
@@ -74,35 +77,34 @@ class GridCells:
             for cell, entry in zip(cell_of_entry, self._entries, strict=True)
         )
         # Each finite border is listed in its column of every strip between its region's ends, nowhere else.
+        ranks = table.ranks_of_ends(table.regions)
         assert listed == sorted(
-            (cells.first + strip * cells.columns.n + step_of(cells.columns, border), row, border, opposite)
+            (
+                cells.first + strip * cells.n_columns + step_of(ranks[end, axis, row], cells.n_columns),
+                row,
+                float(region[axis, end]),
+                float(region[axis, 1 - end]),
+            )
             for axis, cells in enumerate((self._across_x, self._across_y))
             for row, region in enumerate(table.regions)
-            for border, opposite in (region[axis].tolist(), region[axis, ::-1].tolist())
-            if np.isfinite(border)
+            for end in range(2)
+            if np.isfinite(region[axis, end])
             for strip in range(
-                step_of(cells.strips, region[1 - axis, 0]), step_of(cells.strips, region[1 - axis, 1]) + 1
+                step_of(ranks[0, 1 - axis, row], cells.n_strips),
+                step_of(ranks[1, 1 - axis, row], cells.n_strips) + 1,
             )
         )
 
 
 def _cells(table: PackedQueries, axis: int, first: int) -> Cells:
     """Return how the borders that divide ``axis`` are sorted into cells."""
-    across = 1 - axis
-    width, side = float(table.stops[across] - table.starts[across]), float(table.mean_sides[across])
+    side = float(table.mean_sides[1 - axis])
     n_entries = 2 * len(table) * (STRIPS_PER_SIDE + 1)
     # No more strips than entries: where sides are tiny, thinner strips would only be empty ones.
-    n_strips = min(width * STRIPS_PER_SIDE / side, n_entries / ENTRIES_PER_CELL) if side > 0 else 1.0
+    n_strips = min(STRIPS_PER_SIDE / side, n_entries / ENTRIES_PER_CELL) if side > 0 else 1.0
     n_columns = n_entries / ENTRIES_PER_CELL / n_strips
-    return Cells(_ruler(table, across, n_strips), _ruler(table, axis, n_columns), first)
+    return Cells(max(1, round(n_strips)), max(1, round(n_columns)), first)
 
 
 def _n_cells(cells: Cells) -> int:
-    return cells.strips.n * cells.columns.n
-
-
-def _ruler(table: PackedQueries, axis: int, n_steps: float) -> Ruler:
-    start, width = float(table.starts[axis]), float(table.stops[axis] - table.starts[axis])
-    n = max(1, round(n_steps))
-    # An axis whose borders are all one number, or nearly, is one step.
-    return Ruler(start, n / width, n) if width > 0 and n / width < np.inf else Ruler(start, 0.0, 1)
+    return cells.n_strips * cells.n_columns

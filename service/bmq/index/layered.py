@@ -118,11 +118,12 @@ class Layered(ABC):
         if not parts:
             return
         slots = np.concatenate([part[0] for part in parts])
+        regions = np.concatenate([part[1] for part in parts])
         live = slots != GONE
-        table = PackedQueries(slots[live], np.concatenate([part[1] for part in parts])[live])
         del self._layers[first:]
         self._pending = []
-        if len(table):
+        if live.any():
+            table = PackedQueries(slots[live], regions[live])
             self._layer_by_slot[table.slots] = first
             self._row_by_slot[table.slots] = np.arange(len(table), dtype=np.int32)
             self._layers.append(_Layer(table))

@@ -9,39 +9,45 @@ import numpy as np
 
 from bmq.index.base import Moves
 from bmq.kernels import stab as kernel
+from bmq.kernels.ranks import Ranks, make_ranks, ranks_of
 from bmq.records import Float64s, Int32s, Int64s
 
 GONE = -1  # the slot of a row whose query was deregistered; kernels report no negative slot
 
-SAMPLE_SIZE = 4096  # borders looked at to find the extent; the quantiles taken from them err by a percent
-TAIL = 64  # a 64th of the borders at each end may be outliers; a few far regions must not set the scale
-WIDEST = 1e300  # of an extent; so that sums of sides stay finite. No feed that means something comes near
+SAMPLE_SIZE = 4096  # regions looked at to find the ranks of an axis: 64 for each line that `ranks` draws
 
 
 class PackedQueries:
-    """Regions by row, in an order that keeps neighbours together; the rows never move.
+    """Regions by row, at least one, in an order that keeps neighbours together; the rows never move.
 
     Attributes
     ----------
     slots : int32[m], query slot of each row, or ``GONE``. The only thing that changes.
     regions : float64[m, d, 2], lower and upper border.
-    starts, stops : float64[d], the extent: where nearly all finite borders lie; 0, 0 where there are none.
-    mean_sides : float64[d], mean side of the regions within the extent.
+    mean_sides : float64[d], mean side of the regions as a difference of ranks.
     """
 
     def __init__(self, slots: Int32s, regions: Float64s) -> None:
-        n_dims = regions.shape[1]
-        extents = [_extent(regions[:, k]) for k in range(n_dims)]
-        self.starts = np.array([start for start, _ in extents], dtype=np.float64)
-        self.stops = np.array([stop for _, stop in extents], dtype=np.float64)
-        self.mean_sides = np.array([_mean_side(regions[:, k], *extents[k]) for k in range(n_dims)])
-        order = np.argsort(kernel.packing_keys(regions, self.starts, self.stops, self.mean_sides))
+        self._ranks = [_ranks_among(regions[:, k]) for k in range(regions.shape[1])]
+        ranks = self.ranks_of_ends(regions)
+        self.mean_sides: Float64s = (ranks[1] - ranks[0]).mean(axis=1)
+        order = np.argsort(kernel.packing_keys(ranks, self.mean_sides))
         self.slots: Int32s = slots[order]
         self.regions: Float64s = regions[order]
         self._tree: tuple[Float64s, Int64s] | None = None
 
     def __len__(self) -> int:
         return self.slots.size
+
+    def ranks_of(self, values: Float64s) -> Float64s:
+        """Return the rank of each value on its axis, both float64[d, n], as `kernels.ranks` defines it."""
+        return np.stack(
+            [ranks_of(ranks, values_k) for ranks, values_k in zip(self._ranks, values, strict=True)]
+        )
+
+    def ranks_of_ends(self, regions: Float64s) -> Float64s:
+        """Return the ranks of float64[m, d, 2] regions: float64[2, d, m], lower ends before upper ends."""
+        return np.stack([self.ranks_of(np.ascontiguousarray(regions[:, :, end].T)) for end in range(2)])
 
     def stab(self, values: Float64s) -> Moves:
         """Return the queries that hold each of ``values`` (float64[d, n]). The first call builds the tree."""
@@ -54,8 +60,9 @@ class PackedQueries:
         assert self.slots.shape == self.regions.shape[:1]
         assert self.regions.shape[2] == 2
         assert (self.regions[:, :, 0] < self.regions[:, :, 1]).all()
-        assert (self.starts <= self.stops).all()
-        assert ((self.mean_sides >= 0) & (self.mean_sides <= self.stops - self.starts)).all()
+        ranks = self.ranks_of_ends(self.regions)
+        assert ((ranks >= 0) & (ranks <= 1)).all()
+        assert (ranks[0] <= ranks[1]).all()
         if self._tree is None:
             return
         boxes, level_starts = self._tree
@@ -71,23 +78,7 @@ class PackedQueries:
         assert len(below) <= kernel.FANOUT
 
 
-def _extent(intervals: Float64s) -> tuple[float, float]:
-    """Return where nearly all finite ends of float64[m, 2] lie."""
-    ends = intervals[:: 1 + 2 * len(intervals) // SAMPLE_SIZE].ravel()
-    ends = np.sort(ends[np.isfinite(ends)])
-    if not ends.size:
-        return 0.0, 0.0
-    tail = ends.size // TAIL
-    # Python's floats, which overflow to infinity without a warning.
-    low, high = float(ends[tail]), float(ends[-1 - tail])
-    # Half as wide again: enough to take in all ends where they are spread evenly.
-    margin = (high - low) / 4
-    start, stop = max(low - margin, float(ends[0])), min(high + margin, float(ends[-1]))
-    return (start, stop) if stop - start <= WIDEST else (0.0, 0.0)
-
-
-def _mean_side(intervals: Float64s, start: float, stop: float) -> float:
-    if not len(intervals):
-        return 0.0
-    clipped = np.clip(intervals, start, stop)
-    return min(float(np.mean(clipped[:, 1] - clipped[:, 0])), stop - start)
+def _ranks_among(intervals: Float64s) -> Ranks:
+    """Return the ranks among the finite ends of float64[m, 2]."""
+    ends = intervals[:: 1 + len(intervals) // SAMPLE_SIZE].ravel()
+    return make_ranks(np.sort(ends[np.isfinite(ends)]))

@@ -24,27 +24,19 @@ from bmq.records import Float64s, Int8s, Int32s
 BLOCK = 64
 
 
-class Ruler(NamedTuple):
-    """How an axis is cut into ``n`` steps; what lies outside belongs to the first or the last one."""
-
-    start: float
-    per_unit: float
-    n: int
-
-
 class Cells(NamedTuple):
     """How the borders that divide one axis are sorted into cells.
 
     Attributes
     ----------
-    strips, columns : Ruler
-        Of the axis along which the borders run, and of the axis that they divide.
+    n_strips, n_columns : int
+        Equal steps of rank on the axis along which the borders run, and on the axis that they divide.
     first : int
-        Cell (strip, column) is number ``first + strip * columns.n + column``.
+        Cell (strip, column) is number ``first + strip * n_columns + column``.
     """
 
-    strips: Ruler
-    columns: Ruler
+    n_strips: int
+    n_columns: int
     first: int
 
 
@@ -55,23 +47,21 @@ Entries = npt.NDArray[np.void]
 
 
 @njit(cache=True, inline="always")
-def step_of(ruler: Ruler, value: float) -> int:
-    """Return the step that holds ``value``, 0..n - 1. It never falls as ``value`` rises: the proof's need."""
-    position = (value - ruler.start) * ruler.per_unit
-    # No branches. NaN, which an overflow times 0 gives, becomes 0, as everything else is on such an axis.
-    position = position if position > 0.0 else 0.0
-    last = ruler.n - 1.0
-    return int(position if position < last else last)
+def step_of(rank: float, n_steps: int) -> int:
+    """Return which of ``n_steps`` equal steps holds ``rank`` (0..1)."""
+    return min(int(rank * n_steps), n_steps - 1)
 
 
 @njit(cache=True)
-def count_entries(regions: Float64s, axis: int, cells: Cells, starts: Int32s) -> None:
+def count_entries(regions: Float64s, ranks: Float64s, axis: int, cells: Cells, starts: Int32s) -> None:
     """Add to ``starts[c]`` the borders dividing ``axis`` in cell c. Raises nothing; O(entries).
 
     Parameters
     ----------
     regions : float64[m, 2, 2]
         The query table; an infinite end has no border.
+    ranks : float64[2, 2, m]
+        Ranks of the lower ends on each axis, then of the upper ends.
     axis : int
         0: left and right borders; 1: lower and upper ones.
     cells : Cells
@@ -79,40 +69,42 @@ def count_entries(regions: Float64s, axis: int, cells: Cells, starts: Int32s) ->
     starts : int32[n_cells + 1]
     """
     for row in range(regions.shape[0]):
-        low = step_of(cells.strips, regions[row, 1 - axis, 0])
-        high = step_of(cells.strips, regions[row, 1 - axis, 1])
+        low = step_of(ranks[0, 1 - axis, row], cells.n_strips)
+        high = step_of(ranks[1, 1 - axis, row], cells.n_strips)
         for end in range(2):
             if np.isfinite(regions[row, axis, end]):
-                cell = cells.first + low * cells.columns.n + step_of(cells.columns, regions[row, axis, end])
+                cell = cells.first + low * cells.n_columns + step_of(ranks[end, axis, row], cells.n_columns)
                 for _ in range(low, high + 1):
                     starts[cell] += 1
-                    cell += cells.columns.n
+                    cell += cells.n_columns
 
 
 @njit(cache=True)
-def fill_entries(regions: Float64s, axis: int, cells: Cells, starts: Int32s, entries: Entries) -> None:
+def fill_entries(
+    regions: Float64s, ranks: Float64s, axis: int, cells: Cells, starts: Int32s, entries: Entries
+) -> None:
     """Write the borders dividing ``axis`` into their cells. Raises nothing; O(entries).
 
     Parameters
     ----------
-    regions, axis, cells : as for ``count_entries``
+    regions, ranks, axis, cells : as for ``count_entries``
     starts : int32[n_cells + 1]
         Where each cell of ``axis`` ends; becomes where it begins.
     entries : ENTRY[n_entries]
     """
     for row in range(regions.shape[0] - 1, -1, -1):
-        low = step_of(cells.strips, regions[row, 1 - axis, 0])
-        high = step_of(cells.strips, regions[row, 1 - axis, 1])
+        low = step_of(ranks[0, 1 - axis, row], cells.n_strips)
+        high = step_of(ranks[1, 1 - axis, row], cells.n_strips)
         for end in range(2):
             if np.isfinite(regions[row, axis, end]):
-                cell = cells.first + low * cells.columns.n + step_of(cells.columns, regions[row, axis, end])
+                cell = cells.first + low * cells.n_columns + step_of(ranks[end, axis, row], cells.n_columns)
                 for _ in range(low, high + 1):
                     starts[cell] -= 1
                     entry = entries[starts[cell]]
                     entry["border"] = regions[row, axis, end]
                     entry["opposite"] = regions[row, axis, 1 - end]
                     entry["row"] = row
-                    cell += cells.columns.n
+                    cell += cells.n_columns
 
 
 @njit(cache=True, inline="always")
@@ -132,6 +124,8 @@ def crossed_queries(
     slots: Int32s,
     previous: Float64s,
     current: Float64s,
+    previous_ranks: Float64s,
+    current_ranks: Float64s,
 ) -> tuple[Int32s, Int32s, Int8s, int]:
     """Return the queries that each move in the plane enters or leaves.
 
@@ -151,6 +145,8 @@ def crossed_queries(
         Query slot of each row, negative where it was deregistered.
     previous, current : float64[2, n]
         From where, to where; finite.
+    previous_ranks, current_ranks : float64[2, n]
+        Their ranks on each axis.
 
     Returns
     -------
@@ -178,16 +174,16 @@ def crossed_queries(
         # 1. The first leg runs along x at the old y, the second along y at the new x.
         n_entries = 0
         for b in range(n_legs // 2):
-            x, y = previous[0, block + b], previous[1, block + b]
-            new_x, new_y = current[0, block + b], current[1, block + b]
-            strip = across_x.first + step_of(across_x.strips, y) * across_x.columns.n
-            first = starts[strip + step_of(across_x.columns, min(x, new_x))]
-            stop = starts[strip + step_of(across_x.columns, max(x, new_x)) + 1]
+            x, y = previous_ranks[0, block + b], previous_ranks[1, block + b]
+            new_x, new_y = current_ranks[0, block + b], current_ranks[1, block + b]
+            strip = across_x.first + step_of(y, across_x.n_strips) * across_x.n_columns
+            first = starts[strip + step_of(min(x, new_x), across_x.n_columns)]
+            stop = starts[strip + step_of(max(x, new_x), across_x.n_columns) + 1]
             firsts[b, 0], stops[b, 0] = first, stop
             n_entries += stop - first
-            strip = across_y.first + step_of(across_y.strips, new_x) * across_y.columns.n
-            first = starts[strip + step_of(across_y.columns, min(y, new_y))]
-            stop = starts[strip + step_of(across_y.columns, max(y, new_y)) + 1]
+            strip = across_y.first + step_of(new_x, across_y.n_strips) * across_y.n_columns
+            first = starts[strip + step_of(min(y, new_y), across_y.n_columns)]
+            stop = starts[strip + step_of(max(y, new_y), across_y.n_columns) + 1]
             firsts[b, 1], stops[b, 1] = first, stop
             n_entries += stop - first
         visits += n_entries

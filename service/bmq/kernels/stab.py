@@ -21,16 +21,15 @@ KEY_BITS = 62 - CLASS_BITS
 
 
 @njit(cache=True)
-def packing_keys(regions: Float64s, starts: Float64s, stops: Float64s, mean_sides: Float64s) -> Int64s:
+def packing_keys(ranks: Float64s, mean_sides: Float64s) -> Int64s:
     """Return a key for each region such that regions with close keys are alike in size and place.
 
     Parameters
     ----------
-    regions : float64[m, d, 2]
-    starts, stops : float64[d]
-        The part of space that the keys tell apart; ends outside, and infinite ones, count as its ends.
+    ranks : float64[2, d, m]
+        Ranks (0..1) of the lower ends in each dimension, then of the upper ends.
     mean_sides : float64[d]
-        Mean side within that part.
+        Mean difference of the two.
 
     Returns
     -------
@@ -42,20 +41,17 @@ def packing_keys(regions: Float64s, starts: Float64s, stops: Float64s, mean_side
     -----
     Raises nothing. O(m * bits). Any order is right; a bad one makes the tree slow.
     """
-    n_dims = regions.shape[1]
+    n_dims, n_rows = ranks.shape[1:]
     bits = min(KEY_BITS // n_dims, 24)
-    keys = np.empty(regions.shape[0], dtype=np.int64)
+    keys = np.empty(n_rows, dtype=np.int64)
     cells = np.empty(n_dims, dtype=np.int64)
-    for row in range(regions.shape[0]):
+    for row in range(n_rows):
         relative_side = 0.0
         for k in range(n_dims):
-            lo = min(max(regions[row, k, 0], starts[k]), stops[k])
-            hi = min(max(regions[row, k, 1], starts[k]), stops[k])
-            width = stops[k] - starts[k]
-            position = (lo - starts[k]) / width + (hi - starts[k]) / width if width > 0 else 0.0
-            cells[k] = min(np.int64(position * (1 << (bits - 1))), (1 << bits) - 1)
+            low, high = ranks[0, k, row], ranks[1, k, row]
+            cells[k] = min(np.int64((low + high) * (1 << (bits - 1))), (1 << bits) - 1)
             if mean_sides[k] > 0:
-                relative_side = max(relative_side, (hi - lo) / mean_sides[k])
+                relative_side = max(relative_side, (high - low) / mean_sides[k])
         key = 0
         while relative_side > 4 and key < (1 << CLASS_BITS) - 1:
             relative_side /= 4
