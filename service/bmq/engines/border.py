@@ -28,6 +28,7 @@ from bmq.records import (
     Readings,
     Reason,
     Sign,
+    StreamRows,
 )
 
 
@@ -102,6 +103,11 @@ class BorderEngine:
         if query.query_id in self.queries:
             self._forget(self.queries.slot(query.query_id))
         self._remember(query)
+
+    def restore_streams(self, rows: StreamRows) -> None:
+        """Set streams without a word, as a replica does that catches up."""
+        self._by_first_dimension = None
+        self.streams.put_rows(rows)
 
     def restore_removal(self, query_id: str) -> None:
         """Remove a query without a word, as a replica does that catches up."""

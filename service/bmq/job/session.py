@@ -47,6 +47,8 @@ def _settings(n_shards: int) -> dict[str, str]:
         # state stores, so it must not change for a checkpoint.
         "spark.sql.shuffle.partitions": str(n_shards),
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(ARROW_RECORDS),
+        # No limit in bytes: Spark would add up the size of every column after every row, a third of a decode task.
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
         "spark.sql.streaming.stateStore.providerClass": (
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         ),

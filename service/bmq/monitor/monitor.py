@@ -65,13 +65,7 @@ class Monitor:
         applied = Applied([], [])
         by_feed: dict[str, list[Crossings]] = {}
         for command in commands:
-            match command:
-                case Put():
-                    reply, crossings = self._put(command)
-                case Delete():
-                    reply, crossings = self._delete(command)
-                case Refused():
-                    reply, crossings = self._refuse(command), []
+            reply, crossings = self._apply_one(command)
             if reply is not None:
                 applied.replies.append(reply)
             for found in crossings:
@@ -121,9 +115,7 @@ class Monitor:
             else:
                 self._engines[self._feed_by_query.pop(command.query_id)].restore_removal(command.query_id)
         for name, rows in delta.streams.items():
-            # A feed that the configuration no longer has: its streams are forgotten, as its topic is not read.
-            if name in self._engines:
-                self._engines[name].streams.put_rows(rows)
+            self._engines[name].restore_streams(rows)
         for (query_id, stream), is_silent in delta.silent.items():
             if query_id in self._feed_by_query:
                 self._engines[self._feed_by_query[query_id]].silent.set(query_id, stream, is_silent=is_silent)
@@ -148,6 +140,15 @@ class Monitor:
                 yield Delta((), {}, silent)
 
     # -- commands -----------------------------------------------------------------------------------------
+
+    def _apply_one(self, command: Command) -> tuple[Reply | None, list[Crossings]]:
+        match command:
+            case Put():
+                return self._put(command)
+            case Delete():
+                return self._delete(command)
+            case Refused():
+                return self._refuse(command), []
 
     def _put(self, command: Put) -> tuple[Reply, list[Crossings]]:
         query = command.query

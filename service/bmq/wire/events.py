@@ -7,9 +7,9 @@ touched one by one. Knows JSON and Arrow; what crossed is the monitor's business
 Event ids are those of `kernels.event_ids`, with
 
     layout     scope                                          detail
-    crossing   kind, version, query id                        2 · ordinal + (1 for +)
-    reading    kind, the query's own topic if it has one      256 · ordinal + 16 · reason
-    reading,   kind, version, query id                        256 · ordinal + 16 · reason + (1 for +)
+    crossing   kind, feed, version, query id                  2 · ordinal + (1 for +)
+    reading    kind, feed, the query's own topic if any       256 · ordinal + 16 · reason
+    reading,   kind, feed, version, query id                  256 · ordinal + 16 · reason + (1 for +)
     no reading caused it
 
 Departure from design section 5.10: the ordinal, which is the number of the stream's readings at that event
@@ -86,7 +86,7 @@ def _render_by_crossing(
     entered = crossings.signs == Sign.ENTERED
     ids = _id_column(
         crossings,
-        [_query_scope(q) for q in queries],
+        [_query_scope(feed, q) for q in queries],
         query_rows,
         crossings.ordinals.astype(np.int64) * 2 + entered,
     )
@@ -142,7 +142,8 @@ def _render_by_reading(
     n = firsts.size
 
     # 3. By command where no reading caused them, since two commands may follow one reading.
-    scopes = [f"{KIND}\0{own or ''}" for own in topics] + [_query_scope(q) for q in queries]
+    scopes = [f"{KIND}\0{feed.name}\0{own or ''}" for own in topics]
+    scopes += [_query_scope(feed, q) for q in queries]
     scope_rows = np.where(by_command, len(topics) + query_rows, topic_rows)[firsts].astype(np.int32)
     entered = crossings.signs == Sign.ENTERED
     numbers = crossings.ordinals.astype(np.int64) * 16 + crossings.reasons
@@ -198,8 +199,9 @@ def _joined_where(chosen: Bools, starts: Int64s, texts: pa.Array) -> pa.Array:
     return pc.binary_join(pa.ListArray.from_arrays(offsets, texts.filter(pa.array(chosen))), ",")
 
 
-def _query_scope(query: BorderQuery) -> str:
-    return f"{KIND}\0{query.version}\0{query.query_id}"
+def _query_scope(feed: Feed, query: BorderQuery) -> str:
+    # The feed that the crossing is in: an edit may move a query to another, where a stream has the same id.
+    return f"{KIND}\0{feed.name}\0{query.version}\0{query.query_id}"
 
 
 def _id_column(
