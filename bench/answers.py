@@ -27,9 +27,7 @@ def expected_by_stream(workload: Workload, streams: list[int]) -> dict[str, Ledg
     for offset, (query_id, definition) in enumerate(workload.definitions()):
         oracle.put(offset, query_id, definition)
     for event_time, xs, ys in workload.rounds():
-        oracle.read(
-            "vehicles", [Reading(stream_id(s), event_time, (float(xs[s]), float(ys[s]))) for s in streams]
-        )
+        oracle.read("vehicles", [Reading(stream_id(s), event_time, (float(xs[s]), float(ys[s]))) for s in streams])
     ledgers: dict[str, Ledger] = {stream_id(s): [] for s in streams}
     for event in oracle.events:
         ledgers[event.stream].append((event.sign, event.query_id, event.event_time, event.reason))
@@ -45,15 +43,18 @@ def events_by_stream(bootstrap: str, topic: str, streams: list[int]) -> tuple[di
         n_events += 1
         if key in wanted:
             event = json.loads(value)
-            ledgers[key.decode()].append(
-                (event["sign"], event["query_id"], event["event_time"], event["reason"])
-            )
+            ledgers[key.decode()].append((event["sign"], event["query_id"], event["event_time"], event["reason"]))
     return ledgers, n_events
 
 
 def _records(bootstrap: str, topic: str) -> list[tuple[bytes, bytes]]:
     consumer = Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": "bench", "enable.auto.commit": False, "auto.offset.reset": "earliest"}
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "bench",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+        }
     )
     partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
     left: dict[int, int] = defaultdict(int)
@@ -67,8 +68,9 @@ def _records(bootstrap: str, topic: str) -> list[tuple[bytes, bytes]]:
         for message in consumer.consume(10_000, timeout=10):
             if message.error():
                 raise RuntimeError(str(message.error()))
-            records.append((message.key(), message.value()))
-            if message.offset() + 1 >= left.get(message.partition(), 0):
-                left.pop(message.partition(), None)
+            records.append((message.key() or b"", message.value() or b""))
+            partition, offset = message.partition() or 0, message.offset() or 0
+            if offset + 1 >= left.get(partition, 0):
+                left.pop(partition, None)
     consumer.close()
     return records

@@ -44,7 +44,7 @@ def measure_latency(bootstrap: str, folder: Path, seconds: int) -> Latency:
         text=True,
     )
     try:
-        assert service.stdout is not None and service.stdin is not None
+        assert service.stdin is not None
         wait_for_line(service, "running")
         measured_from = produce(bootstrap, workload)
         service.stdin.close()  # the run ends when its input does
@@ -114,9 +114,9 @@ def event_latencies(bootstrap: str, topic: str, measured_from: int) -> list[int]
         message = consumer.poll(20)
         assert message is not None, "the events topic does not answer"
         if message.error():
-            ended.add(message.partition())
+            ended.add(message.partition() or 0)
             continue
-        sent = json.loads(message.value())["event_time"]  # the producer's clock when it made the record
+        sent = json.loads(message.value() or b"")["event_time"]  # the producer's clock when it made the record
         if sent >= measured_from:
             latencies.append(message.timestamp()[1] - sent)
     consumer.close()

@@ -50,7 +50,14 @@ class Size:
     latency_seconds: int
 
 
-FULL = Size(100_000, 80, 3, (10_000, 1_000, 100_000), {"read": 1_600_000, "passthrough": 1_600_000, "bmq": 1_600_000}, 60)
+FULL = Size(
+    100_000,
+    80,
+    3,
+    (10_000, 1_000, 100_000),
+    {"read": 1_600_000, "passthrough": 1_600_000, "bmq": 1_600_000},
+    60,
+)
 SMOKE = Size(10_000, 24, 1, (1_000,), {"read": 40_000, "passthrough": 40_000, "bmq": 40_000}, 10)
 
 
@@ -74,9 +81,7 @@ def main(smoke: bool = False) -> None:
     )
     medians = {name: statistics.median(values) for name, values in rates.items()}
     bmq = medians[_bmq(size.query_counts[0])]
-    print(
-        f"pipeline ratio_passthrough={bmq / medians['passthrough']:.2f} ratio_read={bmq / medians['read']:.2f}"
-    )
+    print(f"pipeline ratio_passthrough={bmq / medians['passthrough']:.2f} ratio_read={bmq / medians['read']:.2f}")
 
 
 def run_all(size: Size, bootstrap: str, folder: Path) -> dict[str, list[float]]:
@@ -107,12 +112,21 @@ def workload_of(size: Size, n_queries: int) -> Workload:
 
 def run(name: str, bootstrap: str, size: Size, folder: Path, *topics: str) -> float:
     """Run one pipeline in a process of its own; return its readings/s after the warm-up."""
-    command = [sys.executable, "-m", "bench.pipeline_run", name, bootstrap, TOPIC, str(size.batch[name]), str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "bench.pipeline_run",
+        name,
+        bootstrap,
+        TOPIC,
+        str(size.batch[name]),
+        str(folder),
+    ]
     done = subprocess.run([*command, *topics], capture_output=True, text=True, timeout=900)
     if done.returncode:
         raise RuntimeError(f"{name} failed:\n{done.stderr[-3000:]}")
     batches = json.loads(done.stdout.splitlines()[-1])[WARM_UP_BATCHES:]
-    rate = sum(batch["rows"] for batch in batches) / sum(batch["ms"] for batch in batches) * 1000
+    rate = float(1000 * sum(batch["rows"] for batch in batches) / sum(batch["ms"] for batch in batches))
     _console.print(f"{name} {' '.join(topics)}: {rate:,.0f} readings/s, batches of {[b['ms'] for b in batches]} ms")
     return rate
 
@@ -135,7 +149,9 @@ def write_results(rates: Mapping[str, list[float]]) -> None:
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
     RESULTS.parent.mkdir(exist_ok=True)
     with RESULTS.open("w", newline="") as file:
-        file.write(f"# commit {commit}, {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}\n")
+        file.write(
+            f"# commit {commit}, {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}\n"
+        )
         rows = csv.writer(file)
         rows.writerow(["pipeline", "run", "readings_per_s"])
         for name, values in rates.items():

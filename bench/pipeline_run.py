@@ -3,7 +3,8 @@
     python -m bench.pipeline_run read|passthrough BOOTSTRAP TOPIC BATCH_READINGS FOLDER
     python -m bench.pipeline_run bmq|latency BOOTSTRAP TOPIC BATCH_READINGS FOLDER CONTROL_TOPIC EVENTS_TOPIC
 
-`latency` reads what arrives, until its standard input is closed. Each runs in a process of its own, in the session that the service makes, so that all have the same JVM options.
+`latency` reads what arrives, until its standard input is closed. Each runs in a process of its own, in the session
+that the service makes, so that all have the same JVM options.
 """
 
 import json
@@ -12,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - Spark's convention
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from bmq.config import Config
@@ -60,9 +61,7 @@ def run_service(
     return batches
 
 
-def run_plain(
-    pipeline: str, bootstrap: str, topic: str, batch_readings: int, folder: Path
-) -> list[dict[str, object]]:
+def run_plain(pipeline: str, bootstrap: str, topic: str, batch_readings: int, folder: Path) -> list[dict[str, object]]:
     """Run what a Spark user would write, or only its source."""
     spark = make_session(2)
     records = (
@@ -97,8 +96,9 @@ def plain_job(records: DataFrame) -> DataFrame:
     return readings.select(F.col("reading.id").alias("key"), F.to_json("reading").alias("value"))
 
 
-def progress_of(query: StreamingQuery) -> list[dict[str, object]]:
+def progress_of(query: StreamingQuery | None) -> list[dict[str, object]]:
     """Return start, rows, ms and Spark's own division of the ms, for each batch with input."""
+    assert query is not None, "the query was started"
     return [
         {
             "started_ms": datetime.fromisoformat(report["timestamp"]).timestamp() * 1000,

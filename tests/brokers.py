@@ -114,17 +114,13 @@ class Topics:
         self._prefix = re.sub(r"[^a-zA-Z0-9._-]+", "-", test_name)[:150]
         self._names: list[str] = []
 
-    def create(
-        self, name: str = "topic", *, partitions: int = 1, config: Mapping[str, str] | None = None
-    ) -> str:
+    def create(self, name: str = "topic", *, partitions: int = 1, config: Mapping[str, str] | None = None) -> str:
         """Return the full name of a new topic, once every partition of it has a leader."""
         full_name = f"{self._prefix}.{name}.{uuid.uuid4().hex[:8]}"
         new = NewTopic(full_name, partitions, 1, config=dict(config or {}))
         self._admin.create_topics([new])[full_name].result(ANSWER_LIMIT_SECONDS)
         self._names.append(full_name)
-        wait_until(
-            lambda: self._leaders(full_name) == partitions, f"a leader of each partition of {full_name}"
-        )
+        wait_until(lambda: self._leaders(full_name) == partitions, f"a leader of each partition of {full_name}")
         return full_name
 
     def remove_all(self) -> None:

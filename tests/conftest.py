@@ -42,9 +42,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         or 0
     )
     if limit > STACKS_BEFORE_TIMEOUT_SECONDS:
-        faulthandler.dump_traceback_later(
-            limit - STACKS_BEFORE_TIMEOUT_SECONDS, file=item.config.stash[_stderr]
-        )
+        faulthandler.dump_traceback_later(limit - STACKS_BEFORE_TIMEOUT_SECONDS, file=item.config.stash[_stderr])
     try:
         return (yield)
     finally:

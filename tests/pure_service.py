@@ -36,9 +36,7 @@ class PureService:
     silent_tombstones_before : where the control topic ended when the "checkpoint" was made.
     """
 
-    def __init__(
-        self, feeds: Mapping[str, Feed], n_shards: int = 2, silent_tombstones_before: int = 0
-    ) -> None:
+    def __init__(self, feeds: Mapping[str, Feed], n_shards: int = 2, silent_tombstones_before: int = 0) -> None:
         self.replies: list[dict[str, Any]] = []
         self.events: list[dict[str, Any]] = []
         self.dead: list[tuple[str, str]] = []
@@ -50,9 +48,7 @@ class PureService:
         self._monitors = [self._new_monitor() for _ in range(n_shards)]
         self._standbys = [self._new_monitor() for _ in range(n_shards)]
 
-    def run_batch(
-        self, commands: Sequence[ControlRecord], values: Mapping[str, Sequence[bytes | None]]
-    ) -> None:
+    def run_batch(self, commands: Sequence[ControlRecord], values: Mapping[str, Sequence[bytes | None]]) -> None:
         """Process control records, then the record values of each feed, as one batch."""
         parsed = [
             parse_command(query_id.encode(), value, offset, self._feeds, "bmq.")

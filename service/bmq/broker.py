@@ -162,8 +162,7 @@ class Broker:
             lock = (self.directory / ".lock").open("a+")
         except OSError as error:
             raise SetupError(
-                f"the broker's folder {self.directory} cannot be used ({error}). "
-                "Make it writable or name another."
+                f"the broker's folder {self.directory} cannot be used ({error}). Make it writable or name another."
             ) from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -110,10 +110,7 @@ def _sentence(options: Options, raised: KafkaException) -> str:
                 "Start one with 'bmq broker' or 'bmq serve', or name another with --bootstrap."
             )
         case KafkaError._INVALID_ARG:
-            return (
-                f"Kafka's client refuses its options: {error.str()}. "
-                "Correct [kafka.options] in the configuration."
-            )
+            return f"Kafka's client refuses its options: {error.str()}. Correct [kafka.options] in the configuration."
         case KafkaError._AUTHENTICATION | KafkaError._SSL:
             return (
                 f"Kafka at {servers} does not let us in: {error.str()}. "

@@ -126,9 +126,7 @@ def _checkpoint(config: Config) -> str:
     folder = Path(path.removeprefix("//") if colon else location).absolute()
     nearest = next(place for place in [folder, *folder.parents] if place.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
-        raise ConfigError(
-            f"{folder} cannot be written ({nearest} forbids it). Name another folder as job.checkpoint."
-        )
+        raise ConfigError(f"{folder} cannot be written ({nearest} forbids it). Name another folder as job.checkpoint.")
     written = folder / "bmq.json"
     if not written.exists():
         return f"{location}: new; readings are taken from the {config.job.starting_offsets} offsets on"

@@ -99,9 +99,7 @@ def pyspark_jars() -> Path:
     for place in (spec and spec.submodule_search_locations) or []:
         if (Path(place) / "jars").is_dir():
             return Path(place) / "jars"
-    raise SetupError(
-        "PySpark with its jars is not installed (pyspark-client has none): pip install pyspark==4.2.0"
-    )
+    raise SetupError("PySpark with its jars is not installed (pyspark-client has none): pip install pyspark==4.2.0")
 
 
 def _ivy_jar() -> Path:

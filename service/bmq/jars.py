@@ -11,7 +11,6 @@ import fcntl
 import hashlib
 import json
 import logging
-import os
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -91,8 +90,7 @@ def resolve(
             return _cached(answer, folder) or _download(request, answer, folder, progress)
     except OSError as error:
         raise SetupError(
-            f"the cache folder {folder} cannot be used ({error}). "
-            "Make it writable or name another in BMQ_CACHE_DIR."
+            f"the cache folder {folder} cannot be used ({error}). Make it writable or name another in BMQ_CACHE_DIR."
         ) from error
 
 

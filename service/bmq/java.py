@@ -14,9 +14,7 @@ JAVA_NEEDED = 17  # Spark 4 and Kafka's broker are compiled for it; an older one
 # Spark's own command line asks for it, so a Java without it never starts a session.
 VECTOR_MODULE = "jdk.incubator.vector"
 
-ANSWER_LIMIT_SECONDS = (
-    30.0  # `java -version` takes 0.1 s; a loaded machine takes a few, a hung one never ends.
-)
+ANSWER_LIMIT_SECONDS = 30.0  # `java -version` takes 0.1 s; a loaded machine takes a few, a hung one never ends.
 
 _HOW = (
     'install it with "apt install openjdk-17-jre-headless", "brew install openjdk@17" or "sdk install java", '
@@ -61,9 +59,7 @@ def _checked(java: Path) -> Path:
     if version < JAVA_NEEDED:
         raise SetupError(f"{java} is Java {version}: {JAVA_NEEDED} or later is needed; {_HOW}")
     if not whole:
-        raise SetupError(
-            f"{java} is Java {version} without the module {VECTOR_MODULE}, which Spark needs; {_HOW}"
-        )
+        raise SetupError(f"{java} is Java {version} without the module {VECTOR_MODULE}, which Spark needs; {_HOW}")
     return java
 
 

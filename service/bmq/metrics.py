@@ -144,9 +144,7 @@ class _TotalsCollector(Collector):
         totals = self._totals
         yield _counter("bmq_readings_total", "Readings applied.", ["feed"], totals.readings)
         yield _counter("bmq_events_total", "Events written.", ["kind", "sign", "reason"], totals.events)
-        yield _counter(
-            "bmq_dead_letters_total", "Records that were no reading.", ["feed", "code"], totals.dead_letters
-        )
+        yield _counter("bmq_dead_letters_total", "Records that were no reading.", ["feed", "code"], totals.dead_letters)
         yield _counter(
             "bmq_late_readings_total",
             "Readings older than the last one of their stream; they change nothing.",

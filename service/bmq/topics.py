@@ -60,15 +60,11 @@ class Topics:
             return None
         resource = ConfigResource(ResourceType.TOPIC, name)
         with explained(self._options):
-            (future,) = self._admin.describe_configs(
-                [resource], request_timeout=CONNECT_TIMEOUT_SECONDS
-            ).values()
+            (future,) = self._admin.describe_configs([resource], request_timeout=CONNECT_TIMEOUT_SECONDS).values()
             policy = future.result()["cleanup.policy"].value
         return TopicState(name, n_partitions, "compact" in policy.split(","))
 
-    def create_missing(
-        self, control: str, others: Iterable[str], n_partitions: int = BROKER_DEFAULT
-    ) -> list[str]:
+    def create_missing(self, control: str, others: Iterable[str], n_partitions: int = BROKER_DEFAULT) -> list[str]:
         """Create the topics that are not there, wait until they can be used, and return their names.
 
         Parameters
@@ -105,11 +101,7 @@ class Topics:
 
     def _offsets(self, names: Iterable[str], which: OffsetSpec) -> dict[str, dict[int, int]]:
         there = self.partitions()
-        wanted = {
-            TopicPartition(name, partition): which
-            for name in names
-            for partition in range(there.get(name, 0))
-        }
+        wanted = {TopicPartition(name, partition): which for name in names for partition in range(there.get(name, 0))}
         if not wanted:
             return {}
         with explained(self._options):

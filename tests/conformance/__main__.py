@@ -23,9 +23,7 @@ def main() -> int:
     """Play the file named on the command line; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description="Plays scenarios.")
     parser.add_argument("path", type=Path, metavar="FILE", help="scenarios, one JSON object a line")
-    parser.add_argument(
-        "--pure", action="store_true", help="against the monitor alone, without Kafka and Spark"
-    )
+    parser.add_argument("--pure", action="store_true", help="against the monitor alone, without Kafka and Spark")
     options = parser.parse_args()
     try:
         scenarios = load(options.path)

@@ -26,9 +26,7 @@ ANSWER_LIMIT_SECONDS = 30.0  # for one request to a broker on the same machine; 
 
 
 @contextmanager
-def running_service(
-    scenarios: Sequence[Scenario], folder: Path, bootstrap_servers: str
-) -> Iterator["KafkaBackend"]:
+def running_service(scenarios: Sequence[Scenario], folder: Path, bootstrap_servers: str) -> Iterator["KafkaBackend"]:
     """Yield a back-end whose service serves the feeds of all scenarios.
 
     ``folder`` keeps the configuration, the checkpoint and the log.
@@ -59,12 +57,8 @@ class KafkaBackend:
         self._end_offsets: dict[str, int] = {}
         # Linger past any pause between two calls, so that only flush sends: a step is one record batch.
         self._producer = producer({"bootstrap.servers": bootstrap_servers, "linger.ms": "10000"})
-        self._consumer = KafkaConsumer(
-            bootstrap_servers=bootstrap_servers, group_id=None, auto_offset_reset="earliest"
-        )
-        self._outputs = [
-            TopicPartition(self._topics[role], 0) for role in ("replies", "events", "dead_letter")
-        ]
+        self._consumer = KafkaConsumer(bootstrap_servers=bootstrap_servers, group_id=None, auto_offset_reset="earliest")
+        self._outputs = [TopicPartition(self._topics[role], 0) for role in ("replies", "events", "dead_letter")]
         self._consumer.assign(self._outputs)
 
     def wait_until_ready(self) -> None:

@@ -165,7 +165,7 @@ class _Reader:
                 return Expect(tuple(texts))
         raise ScenarioError(f"unknown step {raw!r}")
 
-    def _rename(self, definition: Any) -> Any:  # noqa: ANN401 (a scenario may send what is no definition)
+    def _rename(self, definition: Any) -> Any:
         """Return the definition with its feeds renamed; unknown ones too, so that they stay unknown."""
         if not isinstance(definition, dict):
             return definition
@@ -223,9 +223,7 @@ def _outside(feed: str, definitions: Iterable[Json]) -> list[float]:
     for corner in itertools.product(*corners):
         if not any(_holds(box, dict(zip(dimensions, corner, strict=True))) for box in boxes):
             return list(corner)
-    raise ScenarioError(
-        f"a clock step on feed {feed!r}, but boxes of the scenario hold every far point of it"
-    )
+    raise ScenarioError(f"a clock step on feed {feed!r}, but boxes of the scenario hold every far point of it")
 
 
 def _boxes(definition: Json) -> Iterator[Json]:

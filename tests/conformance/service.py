@@ -34,9 +34,7 @@ def topic_names(run: str) -> dict[str, str]:
     return {role: f"{run}-{role}" for role in ("control", "replies", "events", "dead_letter")}
 
 
-def write_config(
-    folder: Path, run: str, bootstrap_servers: str, feeds: Mapping[str, Json]
-) -> tuple[Path, set[str]]:
+def write_config(folder: Path, run: str, bootstrap_servers: str, feeds: Mapping[str, Json]) -> tuple[Path, set[str]]:
     """Write a configuration with every feed that this version can serve; return it and their names.
 
     A feed with an option of a later version is left out, since it would stop the service for all others. Its
@@ -109,9 +107,7 @@ class Service:
             code = self._process.wait(STOP_LIMIT_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise self.failed(
-                f"the service was still there {STOP_LIMIT_SECONDS:.0f} s after SIGTERM"
-            ) from None
+            raise self.failed(f"the service was still there {STOP_LIMIT_SECONDS:.0f} s after SIGTERM") from None
         if code != 0:
             raise self.failed(f"the service exited with {code} after SIGTERM, expected 0")
 
@@ -124,9 +120,7 @@ class Service:
         while True:
             reached = self._committed_offsets()
             behind = {
-                topic: (reached.get(topic, 0), end)
-                for topic, end in end_offsets.items()
-                if reached.get(topic, 0) < end
+                topic: (reached.get(topic, 0), end) for topic, end in end_offsets.items() if reached.get(topic, 0) < end
             }
             if not behind:
                 return

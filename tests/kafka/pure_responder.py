@@ -69,12 +69,8 @@ class PureResponder:
         self._service = PureService({place.feed.name: place.feed})
         self._place = place
         self._producer = KafkaProducer(bootstrap_servers=place.servers)
-        self._consumer = KafkaConsumer(
-            bootstrap_servers=place.servers, group_id=None, auto_offset_reset="earliest"
-        )
-        self._consumer.assign(
-            [TopicPartition(topic, 0) for topic in (place.topics.control, place.feed.topic)]
-        )
+        self._consumer = KafkaConsumer(bootstrap_servers=place.servers, group_id=None, auto_offset_reset="earliest")
+        self._consumer.assign([TopicPartition(topic, 0) for topic in (place.topics.control, place.feed.topic)])
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._answer)
 
@@ -95,9 +91,7 @@ class PureResponder:
         while not self._ending.is_set():
             polled = self._consumer.poll(timeout_ms=POLL_MILLISECONDS)
             by_topic = {at.topic: records for at, records in polled.items()}
-            commands = [
-                (record.key.decode(), record.value) for record in by_topic.get(place.topics.control, [])
-            ]
+            commands = [(record.key.decode(), record.value) for record in by_topic.get(place.topics.control, [])]
             readings = [record.value for record in by_topic.get(place.feed.topic, [])]
             service.run_batch(commands, {place.feed.name: readings})
             self._send(place.topics.replies, service.replies, "query_id")

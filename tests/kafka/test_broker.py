@@ -125,9 +125,7 @@ def test_a_restart_on_another_port_keeps_topics_and_records(own_broker: Broker) 
 
     assert own_broker.running
     assert own_broker.bootstrap_servers != before
-    assert [one.value for one in read_all(own_broker.bootstrap_servers, topic)] == [
-        value for _, value, _ in RECORDS
-    ]
+    assert [one.value for one in read_all(own_broker.bootstrap_servers, topic)] == [value for _, value, _ in RECORDS]
 
 
 def test_a_folder_has_one_broker(own_broker: Broker) -> None:
@@ -155,9 +153,7 @@ def test_a_taken_port_is_named_before_anything_starts(tmp_path: Path) -> None:
     assert not (tmp_path / "kafka").exists()
 
 
-def test_a_port_taken_after_we_looked_is_given_up_for_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_port_taken_after_we_looked_is_given_up_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server((HOST, 0)) as other:
         taken = other.getsockname()[1]
         looks = iter([[taken, *free_ports(1)]] * 2)  # for the format, and for the first start

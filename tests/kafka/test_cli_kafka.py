@@ -104,9 +104,7 @@ def test_no_wait_publishes_and_returns(bmq: Bmq, place: Place) -> None:
     result = bmq("query", "put", "q", "-", "--no-wait", definition=FORTIES)
 
     assert (result.exit_code, result.stdout) == (0, "published: q, control offset 0\n")
-    consumer = KafkaConsumer(
-        place.topics.control, bootstrap_servers=place.servers, auto_offset_reset="earliest"
-    )
+    consumer = KafkaConsumer(place.topics.control, bootstrap_servers=place.servers, auto_offset_reset="earliest")
     record = next(consumer)
     consumer.close()
     assert (record.key, json.loads(record.value)) == (b"q", FORTIES)
@@ -264,9 +262,7 @@ def test_the_doctor_fails_a_control_topic_of_two_partitions(bmq: Bmq, config: Pa
         ),
     ],
 )
-def test_the_doctor_fails_a_checkpoint_that_does_not_fit(
-    written: str, says: str, bmq: Bmq, tmp_path: Path
-) -> None:
+def test_the_doctor_fails_a_checkpoint_that_does_not_fit(written: str, says: str, bmq: Bmq, tmp_path: Path) -> None:
     (tmp_path / "checkpoint").mkdir()
     (tmp_path / "checkpoint/bmq.json").write_text(written)
 

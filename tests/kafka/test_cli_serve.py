@@ -56,9 +56,7 @@ def start_serve(folder: Path) -> tuple[subprocess.Popen[bytes], Path, Path, int]
     )
     command = [sys.executable, "-m", "bmq.cli", "serve", "--config", str(config)]
     with log.open("wb") as output:
-        process = subprocess.Popen(
-            command, cwd=folder, stdout=output, stderr=subprocess.STDOUT, env=ENVIRONMENT
-        )
+        process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=subprocess.STDOUT, env=ENVIRONMENT)
     return process, config, log, port
 
 

@@ -68,8 +68,7 @@ def test_delete_returns_whether_there_was_a_query(client: Client) -> None:
 @pytest.mark.usefixtures("service")
 def test_many_queries_are_put_in_one_round_trip(client: Client) -> None:
     definitions = {
-        f"q{n}": {"kind": "border", "feed": "stocks", "region": {"box": {"price": [n, n + 1]}}}
-        for n in range(2_000)
+        f"q{n}": {"kind": "border", "feed": "stocks", "region": {"box": {"price": [n, n + 1]}}} for n in range(2_000)
     }
 
     replies = client.put_many(definitions)
@@ -87,9 +86,7 @@ def test_threads_that_put_the_same_query_each_get_their_own_reply(client: Client
 
 
 def test_no_reply_says_that_the_command_stays_and_what_to_do(client: Client) -> None:
-    with pytest.raises(
-        SetupError, match=r"'q', published at control offset 0.*Is the service running.*bmq serve"
-    ):
+    with pytest.raises(SetupError, match=r"'q', published at control offset 0.*Is the service running.*bmq serve"):
         client.put("q", FORTIES, wait=0.5)
 
     assert client.queries()["q"].status == "unanswered"
@@ -153,9 +150,7 @@ def test_events_can_be_narrowed_to_a_query_and_a_stream(place: Place, client: Cl
 
     def streams(**only: str) -> list[tuple[str, str | None]]:
         found = client.events(from_beginning=True, timeout=LIMIT_SECONDS, **only)
-        return sorted(
-            (event.stream_id, event.query_id) for event in islice(found, 2 if "query_id" in only else 1)
-        )
+        return sorted((event.stream_id, event.query_id) for event in islice(found, 2 if "query_id" in only else 1))
 
     assert streams(query_id="fifties") == [("B", "fifties"), ("C", "fifties")]
     assert streams(stream_id="C") == [("C", "fifties")]
@@ -193,6 +188,4 @@ def test_a_missing_topic_is_named_and_not_made(bootstrap_servers: str) -> None:
             with pytest.raises(SetupError, match=r"no topic 'bmq-absent\.\w+'.*bmq serve"):
                 attempt()
 
-    assert not any(
-        "bmq-absent" in name for name in Topics({"bootstrap.servers": bootstrap_servers}).partitions()
-    )
+    assert not any("bmq-absent" in name for name in Topics({"bootstrap.servers": bootstrap_servers}).partitions())

@@ -50,9 +50,7 @@ def test_what_is_there_already_is_left_alone(topics: Topics, name: str, bootstra
     assert topics.partitions()[f"{name}-feed"] == 2
 
 
-def test_a_control_topic_with_two_partitions_is_refused(
-    topics: Topics, name: str, bootstrap_servers: str
-) -> None:
+def test_a_control_topic_with_two_partitions_is_refused(topics: Topics, name: str, bootstrap_servers: str) -> None:
     make(bootstrap_servers, name, 2)
 
     with pytest.raises(SetupError, match=rf"{name}.*2 partitions.*Name another"):

@@ -17,14 +17,10 @@ CODES = {code.value for code in ControlCode}
 FIELDS = [*BorderDefinition.model_fields, *OPTIONS_NOT_BUILT, "box", "x", "y", "polygon", "regoin"]
 WORDS = ["border", "plane", "[)", "()", "emit", "silent", "bmq.a", "match", ""]
 
-leaves = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.sampled_from(WORDS)
-)
+leaves = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.sampled_from(WORDS))
 json_values = st.recursive(
     leaves,
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS) | st.text(), inner, max_size=4)
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS) | st.text(), inner, max_size=4),
     max_leaves=12,
 )
 borders = st.none() | st.integers(-3, 3).map(float)
@@ -42,9 +38,7 @@ good = st.fixed_dictionaries(
         "bounds": bounds,
         "initial": st.sampled_from(["emit", "silent"]),
         "output_topic": st.from_regex(r"bmq\.[a-z]{1,3}", fullmatch=True),
-        "tags": st.dictionaries(
-            st.text(max_size=3), st.text(max_size=3) | st.booleans() | st.integers(), max_size=3
-        ),
+        "tags": st.dictionaries(st.text(max_size=3), st.text(max_size=3) | st.booleans() | st.integers(), max_size=3),
     },
 )
 
@@ -95,9 +89,7 @@ def test_a_definition_near_the_limit_of_nesting_gets_an_answer(depth: int, openi
 
 
 @given(definition=good, data=st.data())
-def test_the_order_of_names_and_streams_means_nothing(
-    definition: dict[str, Any], data: st.DataObject
-) -> None:
+def test_the_order_of_names_and_streams_means_nothing(definition: dict[str, Any], data: st.DataObject) -> None:
     other = dict(data.draw(st.permutations(list(definition.items()))))
     if "streams" in other:
         other["streams"] = data.draw(st.permutations(other["streams"] * 2))

@@ -57,9 +57,7 @@ numbers = (
     | st.floats(allow_nan=False).map(repr)
     | st.integers().map(str)
     | st.decimals(allow_nan=False, allow_infinity=False).map(str)
-    | st.from_regex(
-        r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?", fullmatch=True, alphabet="-.eE+0123456789"
-    )
+    | st.from_regex(r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?", fullmatch=True, alphabet="-.eE+0123456789")
 )
 ODD_TIMES = [
     "2023-11-14T22:13:20Z",
@@ -118,8 +116,7 @@ def objects(draw: st.DrawFn, values: st.SearchStrategy[str], names: st.SearchStr
 nested = st.recursive(
     scalars,
     lambda inner: (
-        objects(inner, st.sampled_from(NAMES))
-        | st.lists(inner, max_size=3).map(lambda items: f"[{','.join(items)}]")
+        objects(inner, st.sampled_from(NAMES)) | st.lists(inner, max_size=3).map(lambda items: f"[{','.join(items)}]")
     ),
     max_leaves=6,
 ) | st.sampled_from([58, 59, 60, 61, 62, 98, 99, 100, 101, 102]).map(lambda depth: "[" * depth + "]" * depth)
@@ -182,14 +179,9 @@ def damaged(draw: st.DrawFn, records: st.SearchStrategy[str]) -> bytes:
 
 texts = likely_records() | wild_objects | lines | likely_lines
 records = (
-    st.none()
-    | st.binary(max_size=20)
-    | texts.map(lambda text: text.encode("utf-8", "surrogatepass"))
-    | damaged(texts)
+    st.none() | st.binary(max_size=20) | texts.map(lambda text: text.encode("utf-8", "surrogatepass")) | damaged(texts)
 )
-keys = st.none() | st.sampled_from(
-    [b"", b"a", "é".encode(), b"\xff", b"\xed\xa0\x80", b"a" * 1024, b"a" * 1025]
-)
+keys = st.none() | st.sampled_from([b"", b"a", "é".encode(), b"\xff", b"\xed\xa0\x80", b"a" * 1024, b"a" * 1025])
 
 
 def one_by_one(
@@ -233,8 +225,7 @@ def test_a_batch_decodes_like_its_records_one_by_one(
     kind = pa.large_binary() if large else pa.binary()
     # Sliced, since the columns of a batch may begin anywhere in Arrow's buffers.
     key_column, value_column = (
-        pa.array([b"hidden"] * n_hidden + [record[i] for record in batch], kind).slice(n_hidden)
-        for i in (0, 1)
+        pa.array([b"hidden"] * n_hidden + [record[i] for record in batch], kind).slice(n_hidden) for i in (0, 1)
     )
 
     assert_decodes_like_one_by_one(feed, batch, key_column, value_column)
@@ -283,9 +274,7 @@ def assert_decodes_like_one_by_one(
     rows, expected, bad = one_by_one(feed, batch, record_times)
     readings = decoded.readings
     found = [
-        ExactReading(
-            readings.ids.text(i).encode(), int(readings.event_times[i]), tuple(readings.values[:, i].tolist())
-        )
+        ExactReading(readings.ids.text(i).encode(), int(readings.event_times[i]), tuple(readings.values[:, i].tolist()))
         for i in range(len(readings))
     ]
     assert decoded.bad == bad

@@ -49,8 +49,7 @@ def test_an_event_says_what_its_crossing_says(rows: list[Row], key: Literal["str
     assert messages.column("key").to_pylist() == [text.encode() for text in expected_keys]
     assert messages.column("topic").to_pylist() == [topic_of(row.query) for row in rows]
     assert read_headers(messages) == [
-        {"event_id": e["event_id"].encode(), "kind": b"border", "query_id": e["query_id"].encode()}
-        for e in events
+        {"event_id": e["event_id"].encode(), "kind": b"border", "query_id": e["query_id"].encode()} for e in events
     ]
 
 

@@ -17,9 +17,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 
 
 @given(borders=st.sets(coarse).map(sorted), value=coarse, hint=st.integers(0, 20))
-def test_the_hint_changes_the_cost_and_never_the_answer(
-    borders: list[float], value: float, hint: int
-) -> None:
+def test_the_hint_changes_the_cost_and_never_the_answer(borders: list[float], value: float, hint: int) -> None:
     found = find_rs_node(np.array(borders, dtype=np.float64), value, hint)
 
     assert found == np.searchsorted(borders, value, side="right")

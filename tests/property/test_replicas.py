@@ -79,9 +79,7 @@ steps = st.builds(
 
 
 @given(program=st.lists(steps, max_size=25), log_entries=st.integers(1, 4))
-def test_any_worker_has_the_state_of_the_batches_that_were_committed(
-    program: list[Step], log_entries: int
-) -> None:
+def test_any_worker_has_the_state_of_the_batches_that_were_committed(program: list[Step], log_entries: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(replicas, "LOG_ENTRIES_MAX", log_entries)
         store = DictStore()

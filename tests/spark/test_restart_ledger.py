@@ -19,9 +19,7 @@ SEED = 3
 N_STREAMS = 40
 N_ROUNDS = 40
 KILL_AFTER_ROUNDS = (12, 25)
-QUERIES = {
-    f"q{n}": {"kind": "border", "feed": "line", "region": {"box": {"x": [n, n + 3]}}} for n in range(12)
-}
+QUERIES = {f"q{n}": {"kind": "border", "feed": "line", "region": {"box": {"x": [n, n + 3]}}} for n in range(12)}
 
 
 def test_kills_lose_nothing_and_double_nothing(bootstrap_servers: str, tmp_path: Path) -> None:
@@ -65,9 +63,7 @@ def test_kills_lose_nothing_and_double_nothing(bootstrap_servers: str, tmp_path:
         event = json.loads(record.value)
         if event["event_id"] not in seen:
             seen.add(event["event_id"])
-            found[event["stream_id"]].append(
-                (event["sign"], event["query_id"], event["event_time"], event["reason"])
-            )
+            found[event["stream_id"]].append((event["sign"], event["query_id"], event["event_time"], event["reason"]))
     expected: dict[str, list[tuple[str, str, int, str]]] = defaultdict(list)
     for said in oracle.events:
         expected[said.stream].append((said.sign, said.query_id, said.event_time, said.reason))

@@ -1,7 +1,7 @@
 """Which partition Spark sends a shard's key to: asked of Spark itself."""
 
 import pytest
-from pyspark.sql import functions as F  # noqa: N812 - Spark's convention
+from pyspark.sql import functions as F
 
 from bmq.job.session import make_session
 from bmq.job.shards import shard_keys

@@ -81,9 +81,7 @@ def test_an_event_reads_as_a_sentence() -> None:
     assert event.lines() == ["2023-11-14 22:13:20.000 v7 entered q at x=5, y=0.1 (moved) [shop: 17]"]
 
 
-@pytest.mark.parametrize(
-    "added", [{"added_later": 1}, {"kind": "kind_of_later"}, {"reason": "reason_of_later"}]
-)
+@pytest.mark.parametrize("added", [{"added_later": 1}, {"kind": "kind_of_later"}, {"reason": "reason_of_later"}])
 def test_what_a_later_service_adds_does_not_stop_this_client(added: dict[str, object]) -> None:
     assert read_event(json.dumps(CROSSING | added).encode()) is not None
 

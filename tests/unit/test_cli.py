@@ -72,9 +72,7 @@ def test_every_command_has_help(command: str) -> None:
 def test_every_command_is_in_the_documents_and_they_are_not_stale() -> None:
     text = (ROOT / "docs/cli.md").read_text(encoding="utf-8")
 
-    assert text == reference(), (
-        "docs/cli.md is stale; write it anew with: python -m bmq.cli.reference > docs/cli.md"
-    )
+    assert text == reference(), "docs/cli.md is stale; write it anew with: python -m bmq.cli.reference > docs/cli.md"
     assert all(f"## bmq {command}\n" in text for command in COMMANDS)
 
 

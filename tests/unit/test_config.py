@@ -122,9 +122,7 @@ def test_a_feed_can_come_from_the_environment_alone(monkeypatch: pytest.MonkeyPa
 def test_a_misspelt_section_in_a_variable_is_a_fault(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BMQ_JBO__SHARDS", "8")
 
-    assert faults(load) == [
-        "environment variable BMQ_JBO__SHARDS: there is no section 'jbo'; did you mean BMQ_JOB__…?"
-    ]
+    assert faults(load) == ["environment variable BMQ_JBO__SHARDS: there is no section 'jbo'; did you mean BMQ_JOB__…?"]
 
 
 def test_variables_that_are_no_options_are_left_alone(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -298,9 +296,7 @@ def test_without_a_feed_nothing_starts(load: Load) -> None:
     assert fault.startswith("feeds: name at least one; add a table [feeds.NAME]")
 
 
-@pytest.mark.parametrize(
-    "topic", ["line", "bmq.control", "bmq.replies", "bmq.events", "bmq.dead-letter", "bmq_events"]
-)
+@pytest.mark.parametrize("topic", ["line", "bmq.control", "bmq.replies", "bmq.events", "bmq.dead-letter", "bmq_events"])
 def test_no_two_roles_share_a_topic(load: Load, topic: str) -> None:
     (fault,) = faults(load, LINE.replace("feeds.line", "feeds.other").replace('"line"', f'"{topic}"'))
 
@@ -369,9 +365,7 @@ def test_a_secret_is_never_shown(load: Load) -> None:
 
 
 def test_what_only_the_jvm_knows_is_kept_from_librdkafka(load: Load) -> None:
-    config = load(
-        '[kafka.options]\n"sasl.jaas.config" = "x"\n"ssl.truststore.location" = "y"\n"acks" = "all"'
-    )
+    config = load('[kafka.options]\n"sasl.jaas.config" = "x"\n"ssl.truststore.location" = "y"\n"acks" = "all"')
     kafka = config.with_broker("a:1").kafka
 
     assert kafka.client_options() == {"bootstrap.servers": "a:1", "acks": "all"}

@@ -159,9 +159,7 @@ def test_an_open_interval_between_neighbouring_numbers_holds_nothing() -> None:
         (border(tags={"a": 10**400}), "bad_option", "finite"),
     ],
 )
-def test_a_fault_is_refused_with_its_code_and_named(
-    value: dict[str, Any] | bytes, code: str, part: str
-) -> None:
+def test_a_fault_is_refused_with_its_code_and_named(value: dict[str, Any] | bytes, code: str, part: str) -> None:
     answer = refused(value)
     assert (answer.query_id, answer.code) == ("q1", code)
     assert part in answer.message
@@ -213,9 +211,7 @@ def test_a_kind_that_is_not_built_is_refused_by_name(kind: str) -> None:
         (border(region={"box": {"x": [10, 0]}}, output_topic="mine"), "bad_region"),
     ],
 )
-def test_of_several_faults_the_first_in_the_documented_order_is_told(
-    definition: dict[str, Any], code: str
-) -> None:
+def test_of_several_faults_the_first_in_the_documented_order_is_told(definition: dict[str, Any], code: str) -> None:
     assert refused(definition).code == code
 
 
@@ -229,9 +225,7 @@ def test_of_several_faults_the_first_in_the_documented_order_is_told(
     ],
 )
 @pytest.mark.parametrize("value", [None, json.dumps(border()).encode()])
-def test_a_bad_key_refuses_puts_and_deletes(
-    key: bytes | None, code: str, query_id: str, value: bytes | None
-) -> None:
+def test_a_bad_key_refuses_puts_and_deletes(key: bytes | None, code: str, query_id: str, value: bytes | None) -> None:
     command = parse_command(key, value, 17, FEEDS, "bmq.")
     assert isinstance(command, Refused)
     assert (command.code, command.query_id) == (code, query_id)

@@ -26,9 +26,7 @@ from bmq.wire.control import validate_definition
 EARLIER = Figures(
     up=True, readings=1_000, events=100, queries=5, batches=2, batch_seconds=1, latency=((1, 90), (2, 100))
 )
-LATER = Figures(
-    up=True, readings=7_000, events=700, queries=6, batches=8, batch_seconds=4, latency=((1, 90), (2, 700))
-)
+LATER = Figures(up=True, readings=7_000, events=700, queries=6, batches=8, batch_seconds=4, latency=((1, 90), (2, 700)))
 
 
 def test_figures_are_what_the_service_shows() -> None:

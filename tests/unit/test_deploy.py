@@ -119,11 +119,7 @@ def test_the_image_has_the_python_and_the_java_of_the_tests() -> None:
 
 
 def test_the_image_is_built_from_what_is_not_ignored() -> None:
-    kept = [
-        line.removeprefix("!")
-        for line in (ROOT / ".dockerignore").read_text().splitlines()
-        if line[:1] == "!"
-    ]
+    kept = [line.removeprefix("!") for line in (ROOT / ".dockerignore").read_text().splitlines() if line[:1] == "!"]
     copied = [source for command in COMMANDS if command.cmd == "COPY" for source in command.value[:-1]]
 
     assert sorted(copied) == sorted(kept)
@@ -160,9 +156,7 @@ def metrics() -> Iterator[Metrics]:
 
 
 @pytest.mark.parametrize(("state", "healthy"), [("running", True), ("ended", False)])
-def test_the_health_check_says_whether_the_streaming_query_runs(
-    metrics: Metrics, state: str, healthy: bool
-) -> None:
+def test_the_health_check_says_whether_the_streaming_query_runs(metrics: Metrics, state: str, healthy: bool) -> None:
     (check,) = [command.value for command in COMMANDS if command.cmd == "HEALTHCHECK"]
     assert check[:3] == ("CMD", "python", "-c")
     getattr(metrics, state)()
@@ -217,9 +211,7 @@ EXPRESSIONS = [target["expr"] for panel in DASHBOARD["panels"] for target in pan
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
-def test_every_expression_is_promql_and_takes_rates_of_counters_only(
-    expression: str, types: dict[str, str]
-) -> None:
+def test_every_expression_is_promql_and_takes_rates_of_counters_only(expression: str, types: dict[str, str]) -> None:
     promql_parser.parse(expression.replace("$__rate_interval", "1m"))
 
     ranged = set(re.findall(r"(?:rate|increase)\((bmq_\w+)\[", expression))
@@ -275,9 +267,7 @@ def test_the_lock_pins_everything_that_the_project_asks_for() -> None:
 
 def test_every_target_is_in_the_help() -> None:
     makefile = (ROOT / "Makefile").read_text()
-    helped = subprocess.run(
-        ["make", "--no-print-directory"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    helped = subprocess.run(["make", "--no-print-directory"], cwd=ROOT, capture_output=True, text=True, check=True)
 
     assert re.findall(r"^  make ([a-z-]+)", helped.stdout, re.MULTILINE) == re.findall(
         r"^\.PHONY: (?!java)([a-z-]+)$", makefile, re.MULTILINE

@@ -38,9 +38,7 @@ def test_an_event_of_a_move_has_every_field_of_the_wire_format() -> None:
     assert messages.schema == MESSAGE_SCHEMA
     assert messages.column("topic").to_pylist() == ["bmq.events"]
     assert messages.column("key").to_pylist() == [b"v7"]
-    assert read_headers(messages) == [
-        {"event_id": event["event_id"].encode(), "kind": b"border", "query_id": b"q1"}
-    ]
+    assert read_headers(messages) == [{"event_id": event["event_id"].encode(), "kind": b"border", "query_id": b"q1"}]
 
 
 def test_only_a_move_has_a_previous_reading() -> None:

@@ -39,9 +39,7 @@ def make_readings(ids: list[str], n_dimensions: int = 2) -> Readings:
     id_bytes = np.frombuffer(b"".join(encoded), np.uint8)
     n = len(ids)
     values = np.arange(n_dimensions * n, dtype=np.float64).reshape(n_dimensions, n)
-    return Readings(
-        Ids(starts, id_bytes, hash_ids(starts, id_bytes)), np.arange(n) + 100, np.arange(n) + 200, values
-    )
+    return Readings(Ids(starts, id_bytes, hash_ids(starts, id_bytes)), np.arange(n) + 100, np.arange(n) + 200, values)
 
 
 def test_every_shard_gets_its_streams_in_their_order() -> None:
@@ -163,9 +161,7 @@ def test_a_frame_of_another_build_stops_the_job(unpack: Callable[[bytes], object
         unpack(frame)
 
 
-@pytest.mark.parametrize(
-    "frame", [b"", b"\xff", b"\x92\xcd\x03\xe7\x90"], ids=["empty", "broken", "format 999"]
-)
+@pytest.mark.parametrize("frame", [b"", b"\xff", b"\x92\xcd\x03\xe7\x90"], ids=["empty", "broken", "format 999"])
 def test_a_frame_of_commands_of_another_build_stops_the_job(frame: bytes) -> None:
     with pytest.raises(StateError, match=r"this build reads format 1\. Stop every worker"):
         unpack_commands(frame)

@@ -98,9 +98,7 @@ def test_a_stream_that_never_moved_before_needs_no_hint(index: Layered) -> None:
 
 
 @pytest.mark.parametrize("question", [lambda index: None, lambda index: move(index, 0, 1)])
-def test_a_slot_used_again_watches_its_new_region_only(
-    index: Layered, question: Callable[[Layered], object]
-) -> None:
+def test_a_slot_used_again_watches_its_new_region_only(index: Layered, question: Callable[[Layered], object]) -> None:
     register(index, 7, 10, 20)
     question(index)
     deregister(index, 7)

@@ -129,9 +129,7 @@ def test_processes_that_start_together_download_once_and_agree() -> None:
 def test_without_a_network_the_error_names_three_ways_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BMQ_MAVEN_REPOSITORY", "http://127.0.0.1:9/maven")
 
-    with pytest.raises(
-        SetupError, match=r"could not be downloaded .* Connect once, or name a mirror .* or copy"
-    ):
+    with pytest.raises(SetupError, match=r"could not be downloaded .* Connect once, or name a mirror .* or copy"):
         resolve(["org.example:app:1.0"])
 
 
@@ -140,9 +138,7 @@ def test_an_unknown_version_is_named() -> None:
         resolve(["org.example:app:7.0"])
 
 
-def test_a_cache_folder_that_cannot_be_written_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cache_folder_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("BMQ_CACHE_DIR", str(tmp_path / "file" / "cache"))
 

@@ -37,9 +37,7 @@ def test_java_17_and_later_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert find_java() == java
 
 
-def test_java_home_wins_over_the_path_as_it_does_for_spark(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_java_home_wins_over_the_path_as_it_does_for_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     java = install(tmp_path / "home", "21.0.2")
     install(tmp_path / "path", "17.0.1")
     use(monkeypatch, home=tmp_path / "home", path=tmp_path / "path")
@@ -88,9 +86,7 @@ def test_a_java_home_without_java_is_refused(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_java_that_only_fails_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(tmp_path, "17").write_text(
-        "#!/bin/sh\nexit 1\n"
-    )  # macOS has such a one until a Java is installed
+    install(tmp_path, "17").write_text("#!/bin/sh\nexit 1\n")  # macOS has such a one until a Java is installed
     use(monkeypatch, home=tmp_path)
 
     with pytest.raises(SetupError, match="does not run"):

@@ -74,8 +74,7 @@ def scrape(metrics: Metrics) -> tuple[Samples, dict[str, tuple[str, str]]]:
         for sample in family.samples
     }
     kinds = {
-        family.name + "_total" * (family.type == "counter"): (family.type, family.documentation)
-        for family in families
+        family.name + "_total" * (family.type == "counter"): (family.type, family.documentation) for family in families
     }
     return samples, kinds
 

@@ -36,9 +36,7 @@ def test_a_move_is_told_once_with_where_it_came_from(oracle: Oracle) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("bounds", "inside"), [("[)", {0, 5}), ("[]", {0, 5, 10}), ("(]", {5, 10}), ("()", {5})]
-)
+@pytest.mark.parametrize(("bounds", "inside"), [("[)", {0, 5}), ("[]", {0, 5, 10}), ("(]", {5, 10}), ("()", {5})])
 def test_bounds_say_which_ends_belong(oracle: Oracle, bounds: str, inside: set[int]) -> None:
     oracle.put(0, "q", border(0, 10, bounds=bounds))
     for value in (-1, 0, 5, 10, 11):

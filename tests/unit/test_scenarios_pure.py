@@ -21,9 +21,7 @@ def differences(scenario: Scenario) -> tuple[str, ...]:
     return outcome.differences
 
 
-@pytest.mark.parametrize(
-    "scenario", [pytest.param(one, id=one.name) for one in GIVEN if one.name not in NOT_YET]
-)
+@pytest.mark.parametrize("scenario", [pytest.param(one, id=one.name) for one in GIVEN if one.name not in NOT_YET])
 def test_the_scenario_is_met(scenario: Scenario) -> None:
     assert differences(scenario) == ()
 

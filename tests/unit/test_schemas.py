@@ -37,12 +37,7 @@ def test_the_schemas_are_schemas(tmp_path: Path) -> None:
 @pytest.mark.parametrize("layout", ["crossing", "reading"])
 def test_events_of_every_reason_and_sign_are_as_their_schema_says(layout: str) -> None:
     tagged = query(tags='{"a":1,"b":true,"c":"x","d":0.5}')
-    rows = [
-        Row(query=q, sign=sign, reason=reason)
-        for q in (query(), tagged)
-        for sign in Sign
-        for reason in Reason
-    ]
+    rows = [Row(query=q, sign=sign, reason=reason) for q in (query(), tagged) for sign in Sign for reason in Reason]
     rows += [Row(stream="v8", previous=(1, (1e-300, -0.0)))]
     events = read_values(render_crossings(make_crossings(rows), FEED, topic="t", layout=layout))  # type: ignore[arg-type]
     check = validator(f"{layout}-event.json")

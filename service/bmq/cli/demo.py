@@ -19,13 +19,9 @@ def demo(
     rate: Annotated[float, typer.Option("--rate", help="Readings a second.", min=1)] = 3_000,
     seconds: Annotated[
         float | None,
-        typer.Option(
-            "--seconds", help="End after so long.  [default: with Ctrl-C]", min=1, show_default=False
-        ),
+        typer.Option("--seconds", help="End after so long.  [default: with Ctrl-C]", min=1, show_default=False),
     ] = None,
-    seed: Annotated[
-        int, typer.Option("--seed", help="The same seed gives the same streams and queries.", min=0)
-    ] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same streams and queries.", min=0)] = 0,
 ) -> None:
     """Run Kafka, the service, generated streams and queries, and show the crossings live."""
     from bmq.demo.run import run, stocks_scene, vehicles_scene

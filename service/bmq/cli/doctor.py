@@ -14,9 +14,7 @@ def doctor(config: ConfigOption = None, bootstrap: BootstrapOption = None) -> No
     """Check Java, jars, Kafka, topics and checkpoint, and say what to do. Exit code 1 if anything fails."""
     target = find_target(config, bootstrap)
     if target.config is None:
-        raise ConfigError(
-            "There is no configuration to check. Name one: bmq doctor --config config/mine.toml"
-        )
+        raise ConfigError("There is no configuration to check. Name one: bmq doctor --config config/mine.toml")
     servers = bootstrap or target.config.kafka.bootstrap_servers
     failed = False
     for finding in examination.examine(target.config, servers):

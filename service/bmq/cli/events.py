@@ -9,22 +9,14 @@ from bmq.cli.target import BootstrapOption, ConfigOption, find_target
 
 
 def events(
-    query: Annotated[
-        str | None, typer.Option("--query", metavar="ID", help="Only events of this query.")
-    ] = None,
-    stream: Annotated[
-        str | None, typer.Option("--stream", metavar="ID", help="Only events of this stream.")
-    ] = None,
+    query: Annotated[str | None, typer.Option("--query", metavar="ID", help="Only events of this query.")] = None,
+    stream: Annotated[str | None, typer.Option("--stream", metavar="ID", help="Only events of this stream.")] = None,
     from_beginning: Annotated[
         bool, typer.Option("--from-beginning", help="First all events that the topic still holds.")
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Write the events as they are, one a line.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Write the events as they are, one a line.")] = False,
     limit: Annotated[int | None, typer.Option("--limit", help="End after so many events.", min=1)] = None,
-    timeout: Annotated[
-        float | None, typer.Option("--timeout", help="End after so many seconds.", min=0)
-    ] = None,
+    timeout: Annotated[float | None, typer.Option("--timeout", help="End after so many seconds.", min=0)] = None,
     topic: Annotated[
         str | None, typer.Option("--topic", help="Another topic, for queries with an output_topic.")
     ] = None,
@@ -33,9 +25,7 @@ def events(
 ) -> None:
     """Read events, from now on and until Ctrl-C."""
     with find_target(config, bootstrap).client() as client:
-        found = client.event_records(
-            query, stream, from_beginning=from_beginning, timeout=timeout, topic=topic
-        )
+        found = client.event_records(query, stream, from_beginning=from_beginning, timeout=timeout, topic=topic)
         try:
             for event, value in islice(found, limit):
                 for line in [value.decode()] if as_json else event.lines():

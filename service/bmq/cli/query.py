@@ -64,9 +64,7 @@ def remove(
 
 
 @app.command("list")
-def list_queries(
-    as_json: Json = False, config: ConfigOption = None, bootstrap: BootstrapOption = None
-) -> None:
+def list_queries(as_json: Json = False, config: ConfigOption = None, bootstrap: BootstrapOption = None) -> None:
     """List the queries that the control topic holds, each with the reply to it."""
     with find_target(config, bootstrap).client() as client:
         queries = sorted(client.queries().values(), key=lambda query: query.query_id)
@@ -151,11 +149,7 @@ def _definition(query: StandingQuery) -> Any:
 
 def _as_json(query: StandingQuery) -> dict[str, Any]:
     reply = query.reply
-    error = (
-        None
-        if reply is None or reply.error is None
-        else {"code": reply.error.code, "message": reply.error.message}
-    )
+    error = None if reply is None or reply.error is None else {"code": reply.error.code, "message": reply.error.message}
     return {
         "query_id": query.query_id,
         "status": query.status,
@@ -172,9 +166,7 @@ def _answer(query: StandingQuery) -> str:
         return f"unanswered: the service has not yet read control offset {query.control_offset}"
     if reply.error is not None:
         return f"rejected: {reply.error.code}: {reply.error.message}"
-    return (
-        f"{query.status}: version {reply.version}, control offset {query.control_offset}, batch {reply.batch}"
-    )
+    return f"{query.status}: version {reply.version}, control offset {query.control_offset}, batch {reply.batch}"
 
 
 def _print_table(queries: list[StandingQuery]) -> None:

@@ -117,14 +117,8 @@ def _kafka(bootstrap_servers: str | None) -> Iterator[str]:
     # The usual port, so that `bmq query` in another terminal finds it.
     port = BROKER_PORT if _is_free(BROKER_PORT) else None
     with Broker(BROKER_FOLDER, port) as kafka:
-        hint = (
-            ""
-            if port
-            else f" (port {BROKER_PORT} is taken; clients need --bootstrap {kafka.bootstrap_servers})"
-        )
-        _log.info(
-            "No Kafka is configured, so the service runs its own at %s%s.", kafka.bootstrap_servers, hint
-        )
+        hint = "" if port else f" (port {BROKER_PORT} is taken; clients need --bootstrap {kafka.bootstrap_servers})"
+        _log.info("No Kafka is configured, so the service runs its own at %s%s.", kafka.bootstrap_servers, hint)
         yield kafka.bootstrap_servers
 
 

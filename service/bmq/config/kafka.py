@@ -27,9 +27,7 @@ _NOT_AN_OPTION = {
     "interceptor.classes": "leave it out, Spark allows none",
 }
 # librdkafka stops at a name that it does not know; the JVM's clients warn and go on.
-_JVM_ONLY = re.compile(
-    r"sasl\.jaas\.config|ssl\.truststore\..+|ssl\.keystore\.type|.+\.(class|classes|handler)"
-)
+_JVM_ONLY = re.compile(r"sasl\.jaas\.config|ssl\.truststore\..+|ssl\.keystore\.type|.+\.(class|classes|handler)")
 
 
 def _flat(options: object) -> object:

@@ -129,9 +129,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigError(
-            f"{path}: {error.strerror}. Name a file that can be read, e.g. config/local.toml."
-        ) from None
+        raise ConfigError(f"{path}: {error.strerror}. Name a file that can be read, e.g. config/local.toml.") from None
     except ValueError as error:  # TOMLDecodeError, and UnicodeDecodeError
         raise ConfigError(f"{path}: no TOML: {error}. Mend the file at that place.") from None
 

@@ -90,9 +90,7 @@ class ServiceProcess:
     def _failure(self, what: str) -> SetupError:
         with self._log.open(encoding="utf-8", errors="replace") as log:
             last = "".join(deque(log, LOG_LINES_SHOWN))
-        return SetupError(
-            f"The demo's service {what}. The end of its log:\n{last}\n'bmq doctor' may say why."
-        )
+        return SetupError(f"The demo's service {what}. The end of its log:\n{last}\n'bmq doctor' may say why.")
 
 
 @contextmanager

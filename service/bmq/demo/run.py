@@ -44,9 +44,7 @@ def stocks_scene(seed: int) -> Scene:
 
 def vehicles_scene(seed: int) -> Scene:
     """Return vehicles on a street grid, garages and shops."""
-    return Scene(
-        "Vehicles: who enters and leaves garages and shops", Vehicles(seed=seed), vehicle_queries(seed)
-    )
+    return Scene("Vehicles: who enters and leaves garages and shops", Vehicles(seed=seed), vehicle_queries(seed))
 
 
 def run(scene: Scene, rate: float, seconds: float | None) -> None:
@@ -83,9 +81,7 @@ def _register(client: Client, queries: Mapping[str, Definition]) -> None:
     replies = client.put_many(queries, REPLY_LIMIT_SECONDS)
     refused = [reply for reply in replies.values() if reply.error is not None]
     if refused:
-        raise ServiceError(
-            f"{len(refused)} queries of the demo were rejected; report this: {refused[0].error}"
-        )
+        raise ServiceError(f"{len(refused)} queries of the demo were rejected; report this: {refused[0].error}")
 
 
 def _watch(events: Iterator[Event]) -> deque[str]:
@@ -100,9 +96,7 @@ def _watch(events: Iterator[Event]) -> deque[str]:
     return latest
 
 
-def _show(
-    scene: Scene, service: ServiceProcess, metrics_port: int, latest: deque[str], seconds: float | None
-) -> None:
+def _show(scene: Scene, service: ServiceProcess, metrics_port: int, latest: deque[str], seconds: float | None) -> None:
     """Show the state again and again; at the end, the whole in one line."""
     started = time.monotonic()
     first = scrape(metrics_port) or Figures()

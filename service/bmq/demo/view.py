@@ -87,9 +87,7 @@ class LiveView:
             for line in latest[-SHOWN_CROSSINGS:]
         ]
         title = f"{self._title}, {seconds:.0f} s"
-        board = Panel(
-            Group(numbers, Text(), *crossings), title=title, subtitle="Ctrl-C ends", title_align="left"
-        )
+        board = Panel(Group(numbers, Text(), *crossings), title=title, subtitle="Ctrl-C ends", title_align="left")
         self._live.update(board, refresh=True)
 
 

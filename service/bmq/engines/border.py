@@ -195,9 +195,7 @@ class BorderEngine:
             order[tied] = among[np.lexsort((ranks, keys[tied]))]
         return rows[order], queries[order], signs[order]
 
-    def _loud(
-        self, rows: Int32s, queries: Int32s, signs: Int8s, slots: Int32s
-    ) -> tuple[Int32s, Int32s, Int8s]:
+    def _loud(self, rows: Int32s, queries: Int32s, signs: Int8s, slots: Int32s) -> tuple[Int32s, Int32s, Int8s]:
         """Return the crossings without the leaves of silent members, which end here."""
         if not self.silent or not rows.size:
             return rows, queries, signs

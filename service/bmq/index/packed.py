@@ -41,9 +41,7 @@ class PackedQueries:
 
     def ranks_of(self, values: Float64s) -> Float64s:
         """Return the rank of each value on its axis, both float64[d, n], as `kernels.ranks` defines it."""
-        return np.stack(
-            [ranks_of(ranks, values_k) for ranks, values_k in zip(self._ranks, values, strict=True)]
-        )
+        return np.stack([ranks_of(ranks, values_k) for ranks, values_k in zip(self._ranks, values, strict=True)])
 
     def ranks_of_ends(self, regions: Float64s) -> Float64s:
         """Return the ranks of float64[m, d, 2] regions: float64[2, d, m], lower ends before upper ends."""

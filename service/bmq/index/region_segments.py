@@ -37,9 +37,7 @@ class RegionSegments:
     def moves(self, table: PackedQueries, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
         """Return the queries of ``table`` that each move enters or leaves."""
         self._hints = hints_for(streams, self._hints)
-        return Moves(
-            *net_queries(self._rs_list, table.regions, table.slots, self._hints, streams, previous, current)
-        )
+        return Moves(*net_queries(self._rs_list, table.regions, table.slots, self._hints, streams, previous, current))
 
     def _check(self, table: PackedQueries) -> None:
         """State every invariant; for tests."""

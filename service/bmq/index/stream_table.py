@@ -159,9 +159,7 @@ class StreamTable:
             rows, slots, kinds, ordinals = rows[applied], slots[applied], kinds[applied], ordinals[applied]
             values, previous_times = values[:, applied], previous_times[applied]
             previous_values = previous_values[:, applied]
-        return Chained(
-            rows, slots, kinds == kernel.MOVED, values, previous_values, previous_times, ordinals, n_late
-        )
+        return Chained(rows, slots, kinds == kernel.MOVED, values, previous_values, previous_times, ordinals, n_late)
 
     def take_touched(self) -> StreamRows:
         """Return the streams changed since the last call, as they are now, and forget that they changed."""
@@ -172,9 +170,7 @@ class StreamTable:
 
     def rows_of(self, slots: Int32s) -> StreamRows:
         """Return the rows of the table in ``slots``."""
-        return StreamRows(
-            self.ids_of(slots), self._last_times[slots], self._ordinals[slots], self._values[:, slots]
-        )
+        return StreamRows(self.ids_of(slots), self._last_times[slots], self._ordinals[slots], self._values[:, slots])
 
     def seen_slots(self) -> Int32s:
         """Return the slots of the streams that have had a reading, ascending."""

@@ -42,9 +42,10 @@ class CheckpointFolder:
 
     def __init__(self, spark: SparkSession, location: str) -> None:
         self._location = location
-        self._jvm: Any = spark._jvm
-        self._path = self._jvm.org.apache.hadoop.fs.Path(location, _FILE)
-        hadoop = spark._jsc.hadoopConfiguration()  # type: ignore[attr-defined]
+        jvm: Any = spark._jvm
+        self._jvm = jvm
+        self._path = jvm.org.apache.hadoop.fs.Path(location, _FILE)
+        hadoop = spark._jsc.hadoopConfiguration()
         self._file_system = self._path.getFileSystem(hadoop)
 
     def read(self) -> Origin | None:
@@ -64,8 +65,8 @@ class CheckpointFolder:
         found = json.loads(text).get("format")
         if found != FORMAT:
             raise StateError(
-                f"checkpoint {self._location} has format {found}, and this version reads {FORMAT}. Run the version that "
-                "made it, or set job.checkpoint to a new folder: the queries come back from the control topic."
+                f"checkpoint {self._location} has format {found}, and this version reads {FORMAT}. Run the version "
+                "that made it, or set job.checkpoint to a new folder: the queries come back from the control topic."
             )
         return msgspec.json.decode(text, type=Origin)
 

@@ -56,9 +56,7 @@ def decode_control(plan: Plan) -> Arrow:
                 for key, value, offset in zip(keys, values, offsets, strict=True)
             ]
             frame = pack_commands(commands)
-            yield _rows(
-                [(key, Kind.COMMANDS, "", 0, offsets[0], offsets[-1] + 1, frame) for key in plan.shard_keys]
-            )
+            yield _rows([(key, Kind.COMMANDS, "", 0, offsets[0], offsets[-1] + 1, frame) for key in plan.shard_keys])
 
     return decode
 
@@ -105,7 +103,11 @@ def _dead_letters(feed: Feed, batch: pa.RecordBatch, decoded: Decoded) -> bytes:
     rows = pa.array([bad.row for bad in decoded.bad], pa.int64())
     return pack_dead_letters(
         feed.name,
-        *(pc.take(batch.column(name), rows) for name in ("key", "value", "topic", "partition", "offset")),
+        pc.take(batch.column("key"), rows),
+        pc.take(batch.column("value"), rows),
+        pc.take(batch.column("topic"), rows),
+        pc.take(batch.column("partition"), rows),
+        pc.take(batch.column("offset"), rows),
         [bad.code for bad in decoded.bad],
         [bad.message for bad in decoded.bad],
     )

@@ -10,7 +10,7 @@ Both sources belong to one query, so both offsets are in one log and a replay se
 import json
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - Spark's convention
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from bmq.config import Config
@@ -30,13 +30,9 @@ READ_OPTIONS = {
 OBSERVATION = "bmq"  # the name under which the counters come back
 
 
-def start_pipeline(
-    spark: SparkSession, config: Config, origin: Origin, plan: Plan
-) -> StreamingQuery:
+def start_pipeline(spark: SparkSession, config: Config, origin: Origin, plan: Plan) -> StreamingQuery:
     """Start the streaming query on its checkpoint and return it."""
-    frames = _control_frames(spark, config, plan).union(
-        _reading_frames(spark, config, origin, plan)
-    )
+    frames = _control_frames(spark, config, plan).union(_reading_frames(spark, config, origin, plan))
     output = frames.groupBy("shard").transformWithStateInPandas(
         ShardProcessor(plan), outputStructType=OUTPUT_DDL, outputMode="append", timeMode="none"
     )
@@ -63,9 +59,7 @@ def start_pipeline(
     return writer.start()
 
 
-def _control_frames(
-    spark: SparkSession, config: Config, plan: Plan
-) -> DataFrame:
+def _control_frames(spark: SparkSession, config: Config, plan: Plan) -> DataFrame:
     records = (
         spark.readStream.format("kafka")
         .options(**{**READ_OPTIONS, **config.kafka.spark_options()})
@@ -79,9 +73,7 @@ def _control_frames(
     return records.mapInArrow(decode_control(plan), FRAME_DDL)
 
 
-def _reading_frames(
-    spark: SparkSession, config: Config, origin: Origin, plan: Plan
-) -> DataFrame:
+def _reading_frames(spark: SparkSession, config: Config, origin: Origin, plan: Plan) -> DataFrame:
     records = (
         spark.readStream.format("kafka")
         .options(**{**READ_OPTIONS, **config.kafka.spark_options()})

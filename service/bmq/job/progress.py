@@ -31,10 +31,10 @@ class ProgressListener(StreamingQueryListener):
         self._feed_by_topic = {feed.topic: name for name, feed in plan.feeds.items()}
         self.batch_ended = threading.Event()
 
-    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
         """Nothing to do: the service says itself that it runs."""
 
-    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
         """Take a batch's counters, time and lag."""
         self.batch_ended.set()
         progress = event.progress
@@ -45,11 +45,11 @@ class ProgressListener(StreamingQueryListener):
         for source in progress.sources:
             self._note_lag(source.latestOffset, source.endOffset)
 
-    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802 - Spark's name
-        """An idle query is not in a batch."""
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
+        """Note that no batch is running."""
         self.batch_ended.set()
 
-    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         """Say that the streaming query runs no more."""
         self.batch_ended.set()
         self._metrics.ended()

@@ -136,9 +136,7 @@ def commit(replica: Replica, head: Head, store: Store, next_offsets: dict[str, d
         token = secrets.token_bytes(8)
         entry = msgspec.msgpack.encode(Entry(head.token, token, pack_delta(delta)))
         store.put(_entry_key(head.version + 1), entry)  # 1
-        new = msgspec.structs.replace(
-            new, version=head.version + 1, token=token, log_bytes=head.log_bytes + len(entry)
-        )
+        new = msgspec.structs.replace(new, version=head.version + 1, token=token, log_bytes=head.log_bytes + len(entry))
         if _snapshot_is_due(new):
             new = _write_snapshot(replica.monitor, new, store)  # 2
     if new != head:

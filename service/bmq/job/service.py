@@ -1,8 +1,8 @@
 """The service as one object: topics, session, checkpoint, streaming query, metrics.
 
-    service = Service(config, "localhost:9092")
-    service.start()
-    service.wait()      # returns after stop(), raises if the streaming query fails
+service = Service(config, "localhost:9092")
+service.start()
+service.wait()      # returns after stop(), raises if the streaming query fails
 """
 
 import logging
@@ -103,9 +103,7 @@ class Service:
             events_key=config.topics.key,
             events_layout=config.topics.layout,
             output_prefix=config.topics.allowed_output_prefix,
-            reserved_topics=frozenset(
-                [config.topics.control, config.topics.replies, config.topics.dead_letter]
-            ),
+            reserved_topics=frozenset([config.topics.control, config.topics.replies, config.topics.dead_letter]),
         )
         self.metrics.start()  # 4
         self._listener = ProgressListener(self.metrics, plan)

@@ -97,8 +97,11 @@ class ShardProcessor(StatefulProcessor):
     def close(self) -> None:
         """Nothing is held between tasks but the replicas."""
 
-    def handleInputRows(  # noqa: N802 - Spark's name
-        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any  # noqa: N803, ANN401 - Spark's names
+    def handleInputRows(
+        self,
+        key: Any,
+        rows: Iterator[pd.DataFrame],
+        timerValues: Any,
     ) -> Iterator[pd.DataFrame]:
         """Run one batch of one shard; the steps are those of the module's docstring."""
         plan = self._plan
@@ -160,9 +163,7 @@ def run_batch(monitor: Monitor, frames: Frames) -> Outcome:
     return outcome
 
 
-def render(
-    plan: Plan, shard: int, head: Head, frames: Frames, outcome: Outcome
-) -> Iterator[pa.RecordBatch]:
+def render(plan: Plan, shard: int, head: Head, frames: Frames, outcome: Outcome) -> Iterator[pa.RecordBatch]:
     """Yield everything the batch has to say, as messages. Shard 0 answers for all: every shard has every command."""
     for crossings in outcome.crossings:
         if len(crossings):
@@ -178,9 +179,7 @@ def render(
             feed: {str(p): at for p, at in (partitions | head.next_offsets.get(feed, {})).items()}
             for feed, partitions in plan.start_offsets.items()
         }
-        yield render_replies(
-            outcome.replies, topic=plan.replies_topic, batch=_batch_id(), feed_offsets=offsets
-        )
+        yield render_replies(outcome.replies, topic=plan.replies_topic, batch=_batch_id(), feed_offsets=offsets)
     for letters in frames.dead_letters:
         yield render_dead_letters(letters, topic=plan.dead_letter_topic)
 
@@ -193,9 +192,7 @@ def count(
     latencies = []
     now_ms = time.time_ns() // 1_000_000
     for crossings in outcome.crossings:
-        pairs, counts = np.unique(
-            np.stack([crossings.signs, crossings.reasons]), axis=1, return_counts=True
-        )
+        pairs, counts = np.unique(np.stack([crossings.signs, crossings.reasons]), axis=1, return_counts=True)
         for (sign, reason), n in zip(pairs.T.tolist(), counts.tolist(), strict=True):
             events[sign, reason] += n
         caused = crossings.record_times >= 0

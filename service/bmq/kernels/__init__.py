@@ -1,15 +1,15 @@
 """Compiled loops over arrays. Importing this package says where numba keeps what it has compiled.
 
 numba keeps a kernel under its own file's name and time. It does not see that a kernel in *another* file, which was
-compiled into it, has changed, and would go on with the old one. So the cache is a folder named by all the sources: another
-version, or an edit, finds it empty. It is outside the package, since an installed package may be read-only.
+compiled into it, has changed, and would go on with the old one. So the cache is a folder named by all the sources:
+another version, or an edit, finds it empty. It is outside the package, since an installed package may be read-only.
 """
 
 import hashlib
 import os
 from pathlib import Path
 
-import numba
+from numba import config
 
 from bmq.folders import cache_folder
 
@@ -20,4 +20,4 @@ def _digest() -> str:
 
 
 if "NUMBA_CACHE_DIR" not in os.environ:
-    numba.config.CACHE_DIR = str(cache_folder() / "kernels" / _digest())
+    config.CACHE_DIR = str(cache_folder() / "kernels" / _digest())  # type: ignore[attr-defined]  # set at run time

@@ -10,9 +10,7 @@ from bmq.records import Int8s, Int32s
 
 
 @njit(cache=True)
-def make_room(
-    rows: Int32s, queries: Int32s, signs: Int8s, n_found: int, n_more: int
-) -> tuple[Int32s, Int32s, Int8s]:
+def make_room(rows: Int32s, queries: Int32s, signs: Int8s, n_found: int, n_more: int) -> tuple[Int32s, Int32s, Int8s]:
     """Return the three arrays, or longer copies of them, with room for ``n_more`` behind ``n_found``.
 
     Parameters

@@ -88,9 +88,7 @@ def hash_128(starts: Int64s, data: Bytes) -> Words:
         at = starts[i]
         stop = starts[i + 1]
         while stop - at >= 16:
-            h1, h2 = _add_block(
-                h1, h2, _little_endian(data, at, at + 8), _little_endian(data, at + 8, at + 16)
-            )
+            h1, h2 = _add_block(h1, h2, _little_endian(data, at, at + 8), _little_endian(data, at + 8, at + 16))
             at += 16
         # The tail is a block filled up with zeros, without the rotation that follows a full block.
         k1 = _little_endian(data, at, min(at + 8, stop))
@@ -102,9 +100,7 @@ def hash_128(starts: Int64s, data: Bytes) -> Words:
 
 
 @njit(cache=True)
-def event_ids(
-    scopes: Words, scope_rows: Int32s, streams: Words, event_times: Int64s, details: Int64s
-) -> Bytes:
+def event_ids(scopes: Words, scope_rows: Int32s, streams: Words, event_times: Int64s, details: Int64s) -> Bytes:
     """Return the event ids as text, 32 bytes an event and nothing between.
 
     Parameters

@@ -80,9 +80,7 @@ def count_entries(regions: Float64s, ranks: Float64s, axis: int, cells: Cells, s
 
 
 @njit(cache=True)
-def fill_entries(
-    regions: Float64s, ranks: Float64s, axis: int, cells: Cells, starts: Int32s, entries: Entries
-) -> None:
+def fill_entries(regions: Float64s, ranks: Float64s, axis: int, cells: Cells, starts: Int32s, entries: Entries) -> None:
     """Write the borders dividing ``axis`` into their cells. Raises nothing; O(entries).
 
     Parameters
@@ -200,9 +198,7 @@ def crossed_queries(
                 crossed[n_crossed], crossed_by[n_crossed] = e, leg
                 # >= and not >: a reading on a border belongs to the upper side. A leg that crosses the
                 # opposite border, too, jumps over the region.
-                n_crossed += ((before >= border) != (after >= border)) & (
-                    (before >= opposite) == (after >= opposite)
-                )
+                n_crossed += ((before >= border) != (after >= border)) & ((before >= opposite) == (after >= opposite))
         # 3.
         rows, queries, signs = make_room(rows, queries, signs, n_found, n_crossed)
         for c in range(n_crossed):

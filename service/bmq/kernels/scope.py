@@ -9,7 +9,7 @@ from bmq.records import Bools, Float64s, Int8s, Int32s, Int64s
 @njit(cache=True)
 def holds(lo: Float64s, hi: Float64s, query: int, values: Float64s, i: int) -> bool:
     """Return whether box ``query``, [lo, hi) in each dimension, holds ``values[:, i]``."""
-    for k in range(values.shape[0]):  # noqa: SIM110 - numba has no generators here
+    for k in range(values.shape[0]):  # noqa: SIM110 - numba has no generators
         if values[k, i] < lo[k, query] or values[k, i] >= hi[k, query]:
             return False
     return True

@@ -123,9 +123,7 @@ class Monitor:
     def snapshot(self) -> Iterator[Delta]:
         """Yield the whole state as pages; an empty monitor that applies them is a replica of this one."""
         puts = [
-            Put(query.version - 1, query)
-            for engine in self._engines.values()
-            for query in engine.queries.queries()
+            Put(query.version - 1, query) for engine in self._engines.values() for query in engine.queries.queries()
         ]
         puts.sort(key=lambda put: put.offset)
         for begin in range(0, len(puts), SNAPSHOT_ROWS):

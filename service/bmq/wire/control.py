@@ -174,9 +174,7 @@ def _refuse_constant(constant: str) -> float:
 
 # Made once: json.loads and json.dumps make a new one at each call with options, which doubles the time of a
 # command.
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_unique_names, parse_int=_read_int, parse_constant=_refuse_constant
-)
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique_names, parse_int=_read_int, parse_constant=_refuse_constant)
 _CANONICAL = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 

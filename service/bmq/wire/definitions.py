@@ -59,9 +59,7 @@ class BorderDefinition(_Strict):
     streams: Annotated[list[str], Field(min_length=1)] | None = Field(
         default=None, description="The only streams watched; absent: all."
     )
-    bounds: Bounds = Field(
-        default="[)", description="Which borders belong to the region, in every dimension."
-    )
+    bounds: Bounds = Field(default="[)", description="Which borders belong to the region, in every dimension.")
     initial: Literal["emit", "silent"] = Field(
         default="emit",
         description="Whether streams already inside get an event when the query is put or edited.",
@@ -201,9 +199,7 @@ def _message(detail: ErrorDetails) -> str:
         case "literal_error" if isinstance(detail["input"], str):
             return f"{value}, but must be {detail['ctx']['expected']}. Use one of these."
     is_tag = place[0] == "tags" and len(place) == 2
-    expected = (
-        "a string, a number or a boolean" if is_tag else _EXPECTED_TYPE.get(detail["type"], "of another type")
-    )
+    expected = "a string, a number or a boolean" if is_tag else _EXPECTED_TYPE.get(detail["type"], "of another type")
     return f"{value}, but must be {expected}. Change it."
 
 

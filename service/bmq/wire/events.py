@@ -39,9 +39,7 @@ from bmq.wire.messages import (
 
 KIND = "border"
 Rows = slice | Int64s
-_ENCODER = json.JSONEncoder(
-    ensure_ascii=False
-)  # json.dumps makes one at each call, which is most of its time
+_ENCODER = json.JSONEncoder(ensure_ascii=False)  # json.dumps makes one at each call, which is most of its time
 ALL = slice(None)  # a slice, so that taking all rows copies nothing
 
 
@@ -96,9 +94,7 @@ def _render_by_crossing(
         f'"feed":{feed_name},"stream_id":"'
         for q in queries
     ]
-    causes = [
-        f'","sign":"{sign}","reason":"{reason.text}","event_time":' for sign in "-+" for reason in Reason
-    ]
+    causes = [f'","sign":"{sign}","reason":"{reason.text}","event_time":' for sign in "-+" for reason in Reason]
     values = join_texts(
         n,
         '{"event_id":"',
@@ -248,9 +244,7 @@ def _escaped(texts: pa.Array, raw: Bytes) -> pa.Array:
     if not ((raw < ord(" ")) | (raw == ord('"')) | (raw == ord("\\"))).any():
         return texts
     needy = pc.match_substring_regex(texts, r'[\x00-\x1f"\\]')
-    return pc.replace_with_mask(
-        texts, needy, pa.array([_quote(t)[1:-1] for t in texts.filter(needy).to_pylist()])
-    )
+    return pc.replace_with_mask(texts, needy, pa.array([_quote(t)[1:-1] for t in texts.filter(needy).to_pylist()]))
 
 
 def _quote(text: str) -> str:

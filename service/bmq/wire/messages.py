@@ -45,9 +45,7 @@ def text_column(starts: Int64s, texts: Bytes) -> pa.Array:
         The texts are longer than the 2 GiB that 32-bit offsets reach; render fewer messages at a time.
     """
     if starts[-1] > np.iinfo(np.int32).max:
-        raise pa.ArrowCapacityError(
-            f"{starts[-1]} bytes of text are over 2 GiB; render fewer messages at a time"
-        )
+        raise pa.ArrowCapacityError(f"{starts[-1]} bytes of text are over 2 GiB; render fewer messages at a time")
     offsets = pa.py_buffer(starts.astype(np.int32))
     return pa.Array.from_buffers(pa.string(), starts.size - 1, [None, offsets, pa.py_buffer(texts)])
 

@@ -75,9 +75,7 @@ class ExactDecoder:
 
     def _fields(self, value: bytes | None) -> Mapping[str, object]:
         if value is None:
-            _refuse(
-                DeadLetterCode.NOT_JSON, "the record has no value: send a reading; no stream can be deleted"
-            )
+            _refuse(DeadLetterCode.NOT_JSON, "the record has no value: send a reading; no stream can be deleted")
         if len(value) > self._max_record_bytes:
             _refuse(
                 DeadLetterCode.TOO_LARGE,
@@ -222,9 +220,7 @@ def _dimension(name: str, value: object) -> float:
 def _finite(name: str, numeral: Numeral) -> float:
     number = float(numeral)
     if not math.isfinite(number):
-        _refuse(
-            DeadLetterCode.NOT_FINITE, f"{name} is {_shown(numeral)}: send a finite number, up to 1.79e308"
-        )
+        _refuse(DeadLetterCode.NOT_FINITE, f"{name} is {_shown(numeral)}: send a finite number, up to 1.79e308")
     return number
 
 

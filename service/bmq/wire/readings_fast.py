@@ -87,9 +87,7 @@ class _Scan:
     @classmethod
     def empty(cls, n_fields: int, n: int) -> "_Scan":
         shape = (n_fields, n)
-        return cls(
-            np.zeros(shape, np.int8), np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape)
-        )
+        return cls(np.zeros(shape, np.int8), np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape))
 
 
 class FastDecoder:
@@ -183,8 +181,6 @@ def _read_long_numbers(scan: _Scan, field: int, plain: Bools, data: Bytes) -> No
     if not rows.size:
         return
     starts, texts = gather_texts(rows, scan.begins[field], scan.ends[field], data)
-    column = pa.Array.from_buffers(
-        pa.large_string(), rows.size, [None, pa.py_buffer(starts), pa.py_buffer(texts)]
-    )
+    column = pa.Array.from_buffers(pa.large_string(), rows.size, [None, pa.py_buffer(starts), pa.py_buffer(texts)])
     scan.numbers[field, rows] = column.cast(pa.float64()).to_numpy()
     scan.kinds[field, rows] = NUMBER

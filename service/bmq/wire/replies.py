@@ -49,9 +49,7 @@ class RejectedReply(BaseModel):
     error: Fault
 
 
-def render_replies(
-    replies: Sequence[Reply], *, topic: str, batch: int, feed_offsets: FeedOffsets
-) -> pa.RecordBatch:
+def render_replies(replies: Sequence[Reply], *, topic: str, batch: int, feed_offsets: FeedOffsets) -> pa.RecordBatch:
     """Return the reply messages, in the order of ``replies``; they have no headers.
 
     Parameters
@@ -73,9 +71,7 @@ def render_replies(
         [_message(reply, batch, feed_offsets).model_dump_json().encode() for reply in replies],
         [[]] * len(replies),
     ]
-    return pa.RecordBatch.from_pydict(
-        dict(zip(MESSAGE_SCHEMA.names, columns, strict=True)), schema=MESSAGE_SCHEMA
-    )
+    return pa.RecordBatch.from_pydict(dict(zip(MESSAGE_SCHEMA.names, columns, strict=True)), schema=MESSAGE_SCHEMA)
 
 
 def _message(reply: Reply, batch: int, feed_offsets: FeedOffsets) -> EffectiveReply | RejectedReply:

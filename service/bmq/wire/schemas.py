@@ -27,9 +27,7 @@ class Previous(BaseModel):
 
 
 class _Event(BaseModel):
-    event_id: str = Field(
-        pattern="^[0-9a-f]{32}$", description="The same after a replay: drop repeats by it."
-    )
+    event_id: str = Field(pattern="^[0-9a-f]{32}$", description="The same after a replay: drop repeats by it.")
     kind: Literal["border"]
     feed: str
     stream_id: str
@@ -92,9 +90,7 @@ def _without_null_defaults(node: Any) -> Any:
     if not isinstance(node, dict):
         return node
     return {
-        name: _without_null_defaults(value)
-        for name, value in node.items()
-        if not (name == "default" and value is None)
+        name: _without_null_defaults(value) for name, value in node.items() if not (name == "default" and value is None)
     }
 
 

@@ -35,10 +35,7 @@ def pack_delta(delta: Delta) -> bytes:
     """Return a delta as bytes: about 24 + 8 * d bytes and its id for each stream."""
     return _encoder.encode(
         _Delta(
-            [
-                (command, None) if isinstance(command, Put) else (None, command)
-                for command in delta.commands
-            ],
+            [(command, None) if isinstance(command, Put) else (None, command) for command in delta.commands],
             {feed: _pack_streams(rows) for feed, rows in delta.streams.items()},
             [(query_id, stream, now) for (query_id, stream), now in delta.silent.items()],
         )
