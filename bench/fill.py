@@ -11,8 +11,8 @@ N_PARTITIONS = 4
 
 
 def fill_readings(bootstrap: str, topic: str, workload: Workload) -> None:
-    """Write every reading, a vehicle always to the same partition."""
-    Topics({"bootstrap.servers": bootstrap}).create_missing(f"{topic}.control", [topic], N_PARTITIONS)
+    """Write every reading, a vehicle always to the same partition; make the topic of the plain job too."""
+    Topics({"bootstrap.servers": bootstrap}).create_missing(f"{topic}.control", [topic, f"{topic}.plain"], N_PARTITIONS)
     producer = _producer(bootstrap)
     ids = [stream_id(number) for number in range(workload.n_streams)]
     for event_time, xs, ys in workload.rounds():

@@ -64,7 +64,7 @@ def decode_control(plan: Plan) -> Arrow:
 def decode_readings(plan: Plan) -> Arrow:
     """Return the function that turns feed records into frames of readings and of dead letters.
 
-    Its input has the columns key, value, topic, partition, offset, timestamp (epoch ms); a task reads one
+    Its input has the columns of Spark's Kafka source; a task reads one
     partition of one topic, since Spark's Kafka source makes one task of each.
     """
 
@@ -85,8 +85,8 @@ def _decode_batch(plan: Plan, feed: Feed, decoder: Decoder, batch: pa.RecordBatc
     partition = batch.column("partition")[0].as_py()
     offsets = batch.column("offset")
     first, after = offsets[0].as_py(), offsets[-1].as_py() + 1
-    timestamps = batch.column("timestamp").to_numpy(zero_copy_only=False)
-    decoded = decoder.decode(batch.column("key"), batch.column("value"), timestamps)
+    record_times = batch.column("timestamp").cast(pa.int64()).to_numpy() // 1000  # microseconds to milliseconds
+    decoded = decoder.decode(batch.column("key"), batch.column("value"), record_times)
     frames = pack_readings(decoded.readings, plan.n_shards)
     rows = [
         (key, Kind.READINGS, feed.name, partition, first, after, frame)

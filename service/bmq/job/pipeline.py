@@ -81,8 +81,8 @@ def _reading_frames(spark: SparkSession, config: Config, origin: Origin, plan: P
         .option("startingOffsets", json.dumps(_by_topic(plan, origin.start_offsets)))
         .option("maxOffsetsPerTrigger", config.job.max_readings_per_batch)
         .load()
-        .select("key", "value", "topic", "partition", "offset", F.expr("unix_millis(timestamp) AS timestamp"))
     )
+    # All columns as they come: choosing some would have Spark copy every record into a new row first.
     return records.mapInArrow(decode_readings(plan), FRAME_DDL)
 
 
