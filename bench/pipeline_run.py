@@ -1,6 +1,6 @@
 """One run of one pipeline over a topic that is already full; prints what each batch took, as JSON.
 
-    python -m bench.pipeline_run read|passthrough BOOTSTRAP TOPIC BATCH_READINGS FOLDER
+    python -m bench.pipeline_run read|read-tuned|passthrough|passthrough-tuned BOOTSTRAP TOPIC BATCH_READINGS FOLDER
     python -m bench.pipeline_run bmq|latency BOOTSTRAP TOPIC BATCH_READINGS FOLDER CONTROL_TOPIC EVENTS_TOPIC
 
 `latency` reads what arrives, until its standard input is closed. Each runs in a process of its own, in the session
@@ -62,19 +62,19 @@ def run_service(
 
 
 def run_plain(pipeline: str, bootstrap: str, topic: str, batch_readings: int, folder: Path) -> list[dict[str, object]]:
-    """Run what a Spark user would write, or only its source."""
+    """Run what a Spark user would write, or only its source; `-tuned`: with the consumer options of the service."""
     spark = make_session(2)
     records = (
         spark.readStream.format("kafka")
-        .options(**READ_OPTIONS)
+        .options(**(READ_OPTIONS if pipeline.endswith("-tuned") else {}))
         .option("kafka.bootstrap.servers", bootstrap)
         .option("subscribe", topic)
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", batch_readings)
         .load()
     )
-    if pipeline == "read":
-        writer = records.select("value").writeStream.format("noop")
+    if pipeline.startswith("read"):
+        writer = records.writeStream.format("noop")
     else:
         writer = (
             plain_job(records)

@@ -27,6 +27,14 @@ READ_OPTIONS = {
     "kafka.fetch.max.bytes": "67108864",
 }
 
+# Large compressed requests: with the producer's defaults a request holds 16 kB, and requests were a tenth of all time.
+# Waiting costs an event nothing, since Spark flushes at the end of each task.
+WRITE_OPTIONS = {
+    "kafka.batch.size": "262144",
+    "kafka.linger.ms": "20",
+    "kafka.compression.type": "lz4",
+}
+
 OBSERVATION = "bmq"  # the name under which the counters come back
 
 
@@ -50,7 +58,7 @@ def start_pipeline(spark: SparkSession, config: Config, origin: Origin, plan: Pl
         .queryName("bmq")
         .outputMode("append")
         .option("checkpointLocation", config.job.checkpoint)
-        .options(**config.kafka.spark_options())
+        .options(**{**WRITE_OPTIONS, **config.kafka.spark_options()})
     )
     if config.job.trigger == "available_now":
         writer = writer.trigger(availableNow=True)

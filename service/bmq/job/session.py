@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 from bmq.jars import spark_jars
 from bmq.java import find_java
 
-# Records a decode task hands to Python at once. Frames come out once for each: larger ones cost less each, but
-# four tasks of this size must fit into the heap beside the shuffle.
-ARROW_RECORDS = 200_000
+# Records that a decode task hands to Python at once. The columns of so many fit into the processor's cache: 200,000
+# made the whole pipeline a tenth slower. Fewer gain nothing, and each costs a frame for every shard.
+ARROW_RECORDS = 20_000
 
 # A fixed heap with a large young generation, and the collector for throughput: frames are megabytes and die within
 # the batch, and G1 treats megabytes as humongous (1.4 times slower here).
