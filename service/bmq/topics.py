@@ -91,6 +91,13 @@ class Topics:
             self._create(missing)
         return [topic.topic for topic in missing]
 
+    def make(self, names: Iterable[str]) -> None:
+        """Create those topics that are not there, with as many partitions as the broker gives by itself."""
+        there = self.partitions()
+        missing = [NewTopic(name, BROKER_DEFAULT, BROKER_DEFAULT) for name in dict.fromkeys(names) if name not in there]
+        if missing:
+            self._create(missing)
+
     def begin_offsets(self, names: Iterable[str]) -> dict[str, dict[int, int]]:
         """Return, for each topic that is there, the offset of each partition's oldest record."""
         return self._offsets(names, OffsetSpec.earliest())  # type: ignore[no-untyped-call]

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bmq.job.output_topics import OutputTopics
 from bmq.job.plan import Plan
 from bmq.records import Feed
 from bmq.wire.control import parse_command
@@ -47,6 +48,7 @@ def decode_control(plan: Plan) -> Arrow:
     """Return the function that turns control records (key, value, offset) into one copy for every shard."""
 
     def decode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        output_topics = OutputTopics(plan)
         for batch in batches:
             if not batch.num_rows:
                 continue
@@ -55,7 +57,7 @@ def decode_control(plan: Plan) -> Arrow:
                 parse_command(key, value, offset, plan.feeds, plan.output_prefix, plan.reserved_topics)
                 for key, value, offset in zip(keys, values, offsets, strict=True)
             ]
-            frame = pack_commands(commands)
+            frame = pack_commands(output_topics.ensure(commands))
             yield _rows([(key, Kind.COMMANDS, "", 0, offsets[0], offsets[-1] + 1, frame) for key in plan.shard_keys])
 
     return decode

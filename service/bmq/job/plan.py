@@ -21,6 +21,7 @@ class Plan:
     shard_keys : the grouping key of each shard.
     start_offsets : feed -> partition -> where this checkpoint began to read; what replies say before any reading.
     silent_tombstones_before : end of the control topic when the checkpoint began.
+    client_options : how to reach Kafka, for a task that makes a query's own topic.
     reserved_topics : where no query may write: what the service reads, or answers on.
     """
 
@@ -35,6 +36,7 @@ class Plan:
     events_key: Literal["stream_id", "query_id"]
     events_layout: Literal["crossing", "reading"]
     output_prefix: str
+    client_options: dict[str, str]
     reserved_topics: frozenset[str]
 
     @property

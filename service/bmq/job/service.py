@@ -103,6 +103,7 @@ class Service:
             events_key=config.topics.key,
             events_layout=config.topics.layout,
             output_prefix=config.topics.allowed_output_prefix,
+            client_options=config.kafka.client_options(),
             reserved_topics=frozenset([config.topics.control, config.topics.replies, config.topics.dead_letter]),
         )
         self.metrics.start()  # 4

@@ -1,0 +1,49 @@
+"""Queries with a topic of their own, on a broker that makes no topics by itself."""
+
+import json
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from bmq.topics import Topics
+from tests.conformance.service import Service, topic_names, write_config
+from tests.kafka_records import read_all
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+
+
+def test_an_output_topic_is_made_or_the_query_is_refused_and_the_job_goes_on(
+    bootstrap_servers: str, tmp_path: Path
+) -> None:
+    run = tmp_path.name.replace("_", "-")
+    config, _ = write_config(tmp_path, run, bootstrap_servers, {"line": {"dimensions": ["x"]}})
+    names = topic_names(run)
+    topics = Topics({"bootstrap.servers": bootstrap_servers})
+    # Kafka takes `.` and `_` for the same in its metrics, so it refuses the second of these two names.
+    topics.create_missing(names["control"], [f"{run}-line", f"{run}-a.b"], 1)
+    producer = Producer({"bootstrap.servers": bootstrap_servers})
+    service = Service(config)
+    try:
+        for query_id, topic in (("own", f"{run}-own"), ("clash", f"{run}-a_b")):
+            definition = {"kind": "border", "feed": "line", "region": {"box": {"x": [0, 10]}}, "output_topic": topic}
+            producer.produce(names["control"], json.dumps(definition), query_id)
+        producer.flush()
+        service.wait_for({names["control"]: 2})
+        for number, x in enumerate((5, 50)):
+            producer.produce(f"{run}-line", json.dumps({"id": "a", "ts": number, "x": x}), "a")
+        producer.flush()
+        service.wait_for({f"{run}-line": 2})
+    finally:
+        service.kill()
+
+    replies = {reply["query_id"]: reply for reply in map(json.loads, values(bootstrap_servers, names["replies"]))}
+    assert replies["own"]["status"] == "accepted"
+    assert replies["clash"]["error"]["code"] == "bad_option"
+    assert "cannot be made" in replies["clash"]["error"]["message"]
+    signs = [json.loads(value)["sign"] for value in values(bootstrap_servers, f"{run}-own")]
+    assert signs == ["+", "-"]
+
+
+def values(bootstrap_servers: str, topic: str) -> list[bytes]:
+    return [record.value for record in read_all(bootstrap_servers, topic)]
