@@ -4,6 +4,7 @@ import faulthandler
 import os
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -15,6 +16,8 @@ from tests.brokers import Topics, running_broker
 settings.register_profile("dev", deadline=None, max_examples=50)
 settings.register_profile("ci", deadline=None, max_examples=200, derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+TESTS = Path(__file__).parent
 
 # pytest-timeout interrupts Python code only: a test that waits inside a C library would say nothing.
 STACKS_BEFORE_TIMEOUT_SECONDS = 5.0
@@ -29,6 +32,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     os.close(config.stash[_stderr])
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test with the name of its folder, so that `-m unit` needs nobody's care."""
+    for item in items:
+        item.add_marker(item.path.relative_to(TESTS).parts[0])
 
 
 @pytest.hookimpl(wrapper=True)
