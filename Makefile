@@ -78,8 +78,9 @@ schemas: $(INSTALLED) ## Write the JSON Schemas of every message
 	$(BIN)/python -m bmq.wire.schemas
 
 .PHONY: reference
-reference: $(INSTALLED) ## Write docs/configuration.md from the models
+reference: $(INSTALLED) ## Write docs/configuration.md and docs/cli.md from the code
 	$(BIN)/python -m bmq.config.reference > docs/configuration.md
+	$(BIN)/python -m bmq.cli.reference > docs/cli.md
 
 .PHONY: lock
 lock: ## Pin the newest versions that pyproject.toml allows in requirements.lock

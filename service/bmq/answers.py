@@ -26,7 +26,7 @@ class ReplyMessage(msgspec.Struct, frozen=True, kw_only=True):
     ----------
     status : accepted, unchanged, rejected or deleted.
     control_offset : where the command stands in the control topic.
-    version : of the query in force; None where the command was rejected.
+    version : control offset + 1 of the command; None where it was rejected.
     feed_offsets : feed -> partition -> the next offset when the command took effect.
     error : only where `status` is rejected.
     """

@@ -44,6 +44,10 @@ _LOG = logging.getLogger("bmq.kafka")
 _LOG.addHandler(logging.NullHandler())
 
 
+class Unreachable(SetupError):
+    """No broker answered: nothing is known of what was asked, and asking again may help."""
+
+
 def admin_client(options: Options) -> AdminClient:
     """Return a client for topics and offsets; it connects when first used."""
     with explained(options):
@@ -87,7 +91,8 @@ def explained(options: Options) -> Iterator[None]:
     try:
         yield
     except KafkaException as error:
-        raise SetupError(_sentence(options, error)) from error
+        code = error.args[0].code() if isinstance(error.args[0], KafkaError) else None
+        raise (Unreachable if code in UNREACHABLE else SetupError)(_sentence(options, error)) from error
 
 
 def missing_topic(options: Options, topic: str) -> SetupError:

@@ -1,4 +1,4 @@
-"""The query table of one feed: query id -> slot, box, scope.
+"""The query table of one feed: query id -> slot and region.
 
 Slots are small numbers that arrays can be indexed with; the slot of a removed query is used again.
 """

@@ -6,6 +6,7 @@ every other query.
 
 from collections.abc import Sequence
 
+from bmq.connect import Unreachable
 from bmq.errors import ControlCode, SetupError
 from bmq.job.plan import Plan
 from bmq.records import Command, Put, Refused
@@ -13,25 +14,39 @@ from bmq.topics import Topics
 
 
 class OutputTopics:
-    """Makes the topics of one task's commands, each once."""
+    """Makes the topics that the commands of one task name, each once."""
 
     def __init__(self, plan: Plan) -> None:
         self._options = plan.client_options
         self._there = {plan.events_topic}
 
     def ensure(self, commands: Sequence[Command]) -> list[Command]:
-        """Return the commands; a put whose topic cannot be made is refused instead, with the broker's reason."""
-        return [self._ensure(command) for command in commands]
+        """Return the commands; a put whose topic cannot be made is refused instead, with the broker's reason.
 
-    def _ensure(self, command: Command) -> Command:
-        topic = command.query.output_topic if isinstance(command, Put) else None
-        if topic is None or topic in self._there:
-            return command
-        assert isinstance(command, Put)
-        try:
-            Topics(self._options).make([topic])
-        except SetupError as error:
-            message = f"output_topic {topic!r} is not there and cannot be made: {error} Make it, or name another."
-            return Refused(command.offset, command.query.query_id, ControlCode.BAD_OPTION, message)
-        self._there.add(topic)
+        Raises
+        ------
+        Unreachable : no broker answers. The batch fails and is run again: an outage must refuse nobody's query.
+        """
+        named = {command.query.output_topic for command in commands if isinstance(command, Put)}
+        missing = sorted(topic for topic in named if topic is not None and topic not in self._there)
+        if not missing:
+            return list(commands)
+        topics = Topics(self._options)
+        refused: dict[str, str] = {}
+        for topic in missing:
+            try:
+                topics.make([topic])
+                self._there.add(topic)
+            except Unreachable:
+                raise
+            except SetupError as error:
+                refused[topic] = f"output_topic {topic!r} cannot be made: {error} Make it, or name another."
+        return [_refused_if(command, refused) for command in commands]
+
+
+def _refused_if(command: Command, refused: dict[str, str]) -> Command:
+    topic = command.query.output_topic if isinstance(command, Put) else None
+    if topic is None or topic not in refused:
         return command
+    assert isinstance(command, Put)
+    return Refused(command.offset, command.query.query_id, ControlCode.BAD_OPTION, refused[topic])

@@ -8,9 +8,11 @@ service.wait()      # returns after stop(), raises if the streaming query fails
 import logging
 import re
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
+import msgspec
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -24,6 +26,7 @@ from bmq.job.progress import ProgressListener
 from bmq.job.session import make_session
 from bmq.job.shards import shard_keys
 from bmq.metrics import Metrics
+from bmq.records import Feed
 from bmq.topics import Topics
 from bmq.warmup import warm_up
 
@@ -62,7 +65,7 @@ class Service:
         1. Make the topics that are missing.
         2. Start Spark; load the kernels beside it.
         3. Bind the checkpoint to the configuration, or check that it is.
-        4. Start the streaming query, then the metrics.
+        4. Serve the metrics, then start the streaming query.
 
         Raises
         ------
@@ -85,27 +88,8 @@ class Service:
             if not warm.done():
                 _log.info("Loading the kernels. The first time they are compiled, which takes about a minute.")
             warm.result()
-        folder = CheckpointFolder(spark, config.job.checkpoint)
-        origin = folder.read()
-        if origin is None:
-            origin = _new_origin(config, topics)  # 3
-            folder.write(origin)
-        must_fit(origin, config.job.checkpoint, config.job.shards, feeds)
-        plan = Plan(
-            run_id=uuid4().hex,
-            feeds=feeds,
-            shard_keys=shard_keys(config.job.shards),
-            start_offsets=origin.start_offsets,
-            silent_tombstones_before=origin.control_end,
-            replies_topic=config.topics.replies,
-            events_topic=config.topics.events,
-            dead_letter_topic=config.topics.dead_letter,
-            events_key=config.topics.key,
-            events_layout=config.topics.layout,
-            output_prefix=config.topics.allowed_output_prefix,
-            client_options=config.kafka.client_options(),
-            reserved_topics=frozenset([config.topics.control, config.topics.replies, config.topics.dead_letter]),
-        )
+        origin = _bind(CheckpointFolder(spark, config.job.checkpoint), config, topics)  # 3
+        plan = _plan(config, origin)
         self.metrics.start()  # 4
         self._listener = ProgressListener(self.metrics, plan)
         spark.streams.addListener(self._listener)
@@ -113,7 +97,7 @@ class Service:
         self.metrics.running()
         _log.info(
             "Running: %d feeds, %d shards, checkpoint %s, metrics on port %d.",
-            len(feeds),
+            len(plan.feeds),
             config.job.shards,
             config.job.checkpoint,
             self.metrics.port,
@@ -142,30 +126,73 @@ class Service:
         run again from the checkpoint at the next start.
         """
         self._stopping.set()
-        query = self.streaming_query
-        if query is not None and query.isActive:
+        streaming_query = self.streaming_query
+        if streaming_query is not None and streaming_query.isActive:
             assert self._listener is not None
             self._listener.batch_ended.clear()
-            if query.status["isTriggerActive"]:
+            if streaming_query.status["isTriggerActive"]:
                 self._listener.batch_ended.wait(STOP_LIMIT_SECONDS)
-            query.stop()
+            streaming_query.stop()
         self.metrics.ended()
         self.metrics.stop()
         if self._spark is not None:
             self._spark.stop()
 
 
-def _new_origin(config: Config, topics: Topics) -> Origin:
-    """Return where a new checkpoint begins. Fixed now, so that a failed first batch begins at the same place."""
+def _bind(folder: CheckpointFolder, config: Config, topics: Topics) -> Origin:
+    """Return where the checkpoint began; write it down for a new checkpoint, and for a feed that is new to it."""
     feeds = config.feed_records()
-    by_topic = {feed.topic: name for name, feed in feeds.items()}
-    bounds = topics.end_offsets if config.job.starting_offsets == "latest" else topics.begin_offsets
-    control_end = topics.end_offsets([config.topics.control])[config.topics.control][0]
-    return Origin(
-        shards=config.job.shards,
-        start_offsets={by_topic[topic]: offsets for topic, offsets in bounds(by_topic).items()},
-        control_end=control_end,
-        dimensions={name: list(feed.dimensions) for name, feed in feeds.items()},
+    found = folder.read()
+    if found is None:
+        # Fixed now, so that a first batch that fails begins at the same place when it is run again.
+        latest = config.job.starting_offsets == "latest"
+        origin = Origin(
+            shards=config.job.shards,
+            start_offsets=_offsets(feeds, topics.end_offsets if latest else topics.begin_offsets),
+            control_end=topics.end_offsets([config.topics.control])[config.topics.control][0],
+            dimensions=_dimensions(feeds),
+        )
+    else:
+        must_fit(found, config.job.checkpoint, config.job.shards, feeds)
+        # Spark reads a topic that is new to a checkpoint from its beginning.
+        added = {name: feed for name, feed in feeds.items() if name not in found.dimensions}
+        origin = msgspec.structs.replace(
+            found,
+            start_offsets=found.start_offsets | _offsets(added, topics.begin_offsets),
+            dimensions=found.dimensions | _dimensions(added),
+        )
+    if origin != found:
+        folder.write(origin)
+    return origin
+
+
+def _offsets(
+    feeds: dict[str, Feed], offsets_of: Callable[[list[str]], dict[str, dict[int, int]]]
+) -> dict[str, dict[int, int]]:
+    by_topic = offsets_of([feed.topic for feed in feeds.values()])
+    return {name: by_topic[feed.topic] for name, feed in feeds.items()}
+
+
+def _dimensions(feeds: dict[str, Feed]) -> dict[str, list[str]]:
+    return {name: list(feed.dimensions) for name, feed in feeds.items()}
+
+
+def _plan(config: Config, origin: Origin) -> Plan:
+    topics = config.topics
+    return Plan(
+        run_id=uuid4().hex,
+        feeds=config.feed_records(),
+        shard_keys=shard_keys(config.job.shards),
+        start_offsets=origin.start_offsets,
+        silent_tombstones_before=origin.control_end,
+        replies_topic=topics.replies,
+        events_topic=topics.events,
+        dead_letter_topic=topics.dead_letter,
+        events_key=topics.key,
+        events_layout=topics.layout,
+        output_prefix=topics.allowed_output_prefix,
+        client_options=config.kafka.client_options(),
+        reserved_topics=frozenset([topics.control, topics.replies, topics.dead_letter]),
     )
 
 

@@ -1,7 +1,7 @@
 """The Spark session, set up for one streaming query of frames.
 
-Every setting here was measured (bench/README.md) or keeps something from being wrong; anything else is Spark's
-default. Under spark-submit the master, memory and jars given there win.
+Every setting here makes the pipeline faster (`bench/pipeline.py` shows the sum) or keeps something from being wrong;
+anything else is Spark's default. Under spark-submit the master, memory and jars given there win.
 """
 
 import os

@@ -125,12 +125,16 @@ class ShardProcessor(StatefulProcessor):
 
 @dataclass(slots=True)
 class Outcome:
-    """What one batch did to one shard."""
+    """What one batch did to one shard.
+
+    visits, useful : index entries looked at for readings, and those of them that became crossings.
+    """
 
     replies: list[Reply]
     crossings: list[Crossings]
     late: dict[str, int]
     visits: int
+    useful: int
 
 
 def read_frames(rows: pd.DataFrame) -> Frames:
@@ -154,12 +158,13 @@ def read_frames(rows: pd.DataFrame) -> Frames:
 def run_batch(monitor: Monitor, frames: Frames) -> Outcome:
     """Apply commands, then readings; both in order."""
     applied = monitor.apply(frames.commands)
-    outcome = Outcome(applied.replies, applied.crossings, {}, 0)
+    outcome = Outcome(applied.replies, applied.crossings, {}, 0, 0)
     for feed, parts in frames.readings.items():
         advanced = monitor.advance(feed, concat_readings(parts))
         outcome.crossings.append(advanced.crossings)
         outcome.late[feed] = advanced.n_late
         outcome.visits += advanced.visits
+        outcome.useful += len(advanced.crossings)
     return outcome
 
 
@@ -214,7 +219,7 @@ def count(
         "queries": {"border": monitor.n_queries},
         "streams": monitor.n_streams(),
         "visits": {"border": outcome.visits},
-        "useful": {"border": sum(map(len, outcome.crossings))},
+        "useful": {"border": outcome.useful},
         "state_bytes": state_bytes(head),
         "replica_rebuilds": int(is_rebuilt),
     }

@@ -1,0 +1,33 @@
+"""What a checkpoint refuses to be started with."""
+
+import pytest
+
+from bmq.errors import ConfigError
+from bmq.job.checkpoint import Origin, must_fit
+from bmq.records import Feed
+
+ORIGIN = Origin(shards=4, start_offsets={"plane": {0: 0}}, control_end=0, dimensions={"plane": ["x", "y"]})
+
+
+def feeds(**dimensions: tuple[str, ...]) -> dict[str, Feed]:
+    return {name: Feed(name, name, "id", names) for name, names in dimensions.items()}
+
+
+def test_the_configuration_it_was_made_with_fits_and_so_does_one_with_a_further_feed() -> None:
+    must_fit(ORIGIN, "var/c", 4, feeds(plane=("x", "y")))
+    must_fit(ORIGIN, "var/c", 4, feeds(plane=("x", "y"), line=("x",)))
+
+
+def test_another_number_of_shards_is_refused_with_the_one_it_was_made_with() -> None:
+    with pytest.raises(ConfigError, match=r"job.shards is 2.*'var/c' was made with 4.*Set job.shards = 4"):
+        must_fit(ORIGIN, "var/c", 2, feeds(plane=("x", "y")))
+
+
+def test_a_feed_that_is_gone_is_refused_by_name() -> None:
+    with pytest.raises(ConfigError, match=r"state of feed 'plane'.*Put \[feeds.plane\] back"):
+        must_fit(ORIGIN, "var/c", 4, feeds(line=("x",)))
+
+
+def test_dimensions_in_another_order_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"\['y', 'x'\].*\['x', 'y'\], in that order"):
+        must_fit(ORIGIN, "var/c", 4, feeds(plane=("y", "x")))
