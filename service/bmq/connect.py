@@ -45,7 +45,7 @@ _LOG.addHandler(logging.NullHandler())
 
 
 class Unreachable(SetupError):
-    """No broker answered: nothing is known of what was asked, and asking again may help."""
+    """No broker answered, or none could yet: asking again may help."""
 
 
 def admin_client(options: Options) -> AdminClient:
@@ -91,8 +91,9 @@ def explained(options: Options) -> Iterator[None]:
     try:
         yield
     except KafkaException as error:
-        code = error.args[0].code() if isinstance(error.args[0], KafkaError) else None
-        raise (Unreachable if code in UNREACHABLE else SetupError)(_sentence(options, error)) from error
+        fault = error.args[0]
+        may_pass = isinstance(fault, KafkaError) and (fault.code() in UNREACHABLE or fault.retriable())
+        raise (Unreachable if may_pass else SetupError)(_sentence(options, error)) from error
 
 
 def missing_topic(options: Options, topic: str) -> SetupError:

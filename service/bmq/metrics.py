@@ -143,7 +143,12 @@ class _TotalsCollector(Collector):
     def _counters(self) -> Iterator[Metric]:
         totals = self._totals
         yield _counter("bmq_readings_total", "Readings read, late ones included.", ["feed"], totals.readings)
-        yield _counter("bmq_events_total", "Crossings written, whether or not one event holds several.", ["kind", "sign", "reason"], totals.events)
+        yield _counter(
+            "bmq_events_total",
+            "Crossings written, whether or not one event holds several.",
+            ["kind", "sign", "reason"],
+            totals.events,
+        )
         yield _counter("bmq_dead_letters_total", "Records that were no reading.", ["feed", "code"], totals.dead_letters)
         yield _counter(
             "bmq_late_readings_total",

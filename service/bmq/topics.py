@@ -82,7 +82,7 @@ class Topics:
             raise SetupError(
                 f"Control topic {control!r} has {there[control]} partitions, but commands keep their order "
                 "in one only. Name another under [topics] in the configuration, "
-                "or delete this one and put the queries again."
+                "or delete this one, set job.checkpoint to a new folder, and put the queries again."
             )
         wanted = [NewTopic(control, 1, BROKER_DEFAULT, config={"cleanup.policy": "compact"})]
         wanted += [NewTopic(name, n_partitions, BROKER_DEFAULT) for name in dict.fromkeys(others)]

@@ -157,6 +157,8 @@ def test_an_open_interval_between_neighbouring_numbers_holds_nothing() -> None:
         (border(output_topic="bmq.dead_letter"), "bad_option", "the service itself uses"),
         (border(output_topic="bmq.vehicles"), "bad_option", "the service itself uses"),
         (border(tags={"a": 10**400}), "bad_option", "finite"),
+        (border(tags={"a": "x" * 20_000}), "bad_option", "16384 are the most"),
+        (border(output_topic="__consumer_offsets"), "bad_option", "begin with"),
     ],
 )
 def test_a_fault_is_refused_with_its_code_and_named(value: dict[str, Any] | bytes, code: str, part: str) -> None:

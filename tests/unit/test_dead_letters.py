@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from bmq.wire.dead_letters import render_dead_letters
+from bmq.wire.dead_letters import LEFT_OUT, LONGEST_BYTES, render_dead_letters
 from bmq.wire.messages import DEAD_LETTER_HEADERS, HEADER_SETS, MESSAGE_SCHEMA
 from tests.crossings import read_headers
 
@@ -50,3 +50,14 @@ def test_no_dead_letters_give_no_messages() -> None:
 
 def test_the_headers_of_dead_letters_are_a_set_that_the_job_knows() -> None:
     assert DEAD_LETTER_HEADERS in HEADER_SETS
+
+
+def test_a_record_too_long_for_a_topic_is_named_and_left_out() -> None:
+    fields = dict(zip(SCHEMA.names, (b"k", b"y", "stocks", 0, 7, "too_large", "too long", "stocks"), strict=True))
+    letters = pa.RecordBatch.from_pylist([fields | {"value": b"x" * (LONGEST_BYTES + 1)}, fields], SCHEMA)
+
+    messages = render_dead_letters(letters, topic="dead")
+
+    assert messages.column("value").to_pylist() == [None, b"y"]
+    notes = [headers["message"].decode().endswith(LEFT_OUT) for headers in read_headers(messages)]
+    assert notes == [True, False]

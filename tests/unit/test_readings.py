@@ -99,6 +99,15 @@ def test_without_an_event_time_field_the_record_has_the_time() -> None:
     assert reading(BY_RECORD_TIME, '{"id":"a","ts":1,"x":2}') == ("a", RECORD_TIME, [2.0])
 
 
+@pytest.mark.parametrize("record_time", [-1, 1_700_000_000_000_000])  # none, microseconds
+def test_a_record_time_that_is_no_time_is_refused_where_it_is_the_event_time(record_time: int) -> None:
+    values = pa.array([b'{"id":"a","x":2}'], pa.binary())
+
+    for feed, codes in ((BY_RECORD_TIME, [DeadLetterCode.OUT_OF_RANGE]), (LINE, [DeadLetterCode.MISSING_FIELD])):
+        decoded = Decoder(feed).decode(None, values, np.array([record_time]))
+        assert [record.code for record in decoded.bad] == codes
+
+
 @pytest.mark.parametrize(
     ("text", "number"),
     [

@@ -60,6 +60,7 @@ class BorderEngine:
         self._registered: set[int] = set()
         # Streams by their first dimension, for the members of a region; made when a command needs it.
         self._by_first_dimension: Int32s | None = None
+        self._first_values = np.empty(0)
 
     # -- commands -----------------------------------------------------------------------------------------
 
@@ -219,10 +220,10 @@ class BorderEngine:
             if self._by_first_dimension is None:
                 seen = self.streams.seen_slots()
                 self._by_first_dimension = seen[np.argsort(values[0, seen], kind="stable")]
-            ordered = self._by_first_dimension
+                self._first_values = values[0, self._by_first_dimension]
             # Both ends by the same rule as the region: lo belongs, hi does not.
-            begin, end = np.searchsorted(values[0, ordered], (lo[0], hi[0]), side="left")
-            candidates = ordered[begin:end]
+            begin, end = np.searchsorted(self._first_values, (lo[0], hi[0]), side="left")
+            candidates = self._by_first_dimension[begin:end]
         inside = times[candidates] != NEVER
         for k in range(lo.size):
             inside &= (values[k, candidates] >= lo[k]) & (values[k, candidates] < hi[k])

@@ -28,12 +28,14 @@ class Origin(msgspec.Struct, frozen=True):
     start_offsets : feed -> partition -> offset of the first reading.
     control_end : end of the control topic then; deletes before it need no answer.
     dimensions : feed -> its dimensions, in order.
+    topics : feed -> its topic.
     """
 
     shards: int
     start_offsets: dict[str, dict[int, int]]
     control_end: int
     dimensions: dict[str, list[str]]
+    topics: dict[str, str]
     format: int = FORMAT
 
 
@@ -45,6 +47,7 @@ class CheckpointFolder:
         jvm: Any = spark._jvm
         self._jvm = jvm
         self._path = jvm.org.apache.hadoop.fs.Path(location, _FILE)
+        self._new_path = jvm.org.apache.hadoop.fs.Path(location, f"{_FILE}.new")
         hadoop = spark._jsc.hadoopConfiguration()
         self._file_system = self._path.getFileSystem(hadoop)
 
@@ -55,14 +58,21 @@ class CheckpointFolder:
         ------
         StateError : it was written by another format of it.
         """
-        if not self._file_system.exists(self._path):
+        there = [path for path in (self._path, self._new_path) if self._file_system.exists(path)]
+        if not there:
             return None
-        stream = self._file_system.open(self._path)
+        stream = self._file_system.open(there[0])
         try:
             text = self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
         finally:
             stream.close()
-        found = json.loads(text).get("format")
+        try:
+            found = json.loads(text).get("format")
+        except ValueError as error:
+            raise StateError(
+                f"{_FILE} in checkpoint {self._location} is no JSON ({error}): the checkpoint is damaged. Restore it "
+                "from a copy, or set job.checkpoint to a new folder: the queries come back from the control topic."
+            ) from error
         if found != FORMAT:
             raise StateError(
                 f"checkpoint {self._location} has format {found}, and this version reads {FORMAT}. Run the version "
@@ -71,16 +81,18 @@ class CheckpointFolder:
         return msgspec.json.decode(text, type=Origin)
 
     def write(self, origin: Origin) -> None:
-        """Write the origin of a new checkpoint.
+        """Write the origin: first beside the old one, so that a crash leaves one of the two whole.
 
         Raises
         ------
         ConfigError : the place cannot be written.
         """
         try:
-            stream = self._file_system.create(self._path, True)
+            stream = self._file_system.create(self._new_path, True)
             stream.write(msgspec.json.encode(origin))
             stream.close()
+            self._file_system.delete(self._path, False)
+            self._file_system.rename(self._new_path, self._path)
         except Py4JJavaError as error:
             raise ConfigError(
                 f"checkpoint {self._location!r} cannot be written ({error.java_exception.getMessage()}). Set "
@@ -100,6 +112,11 @@ def must_fit(origin: Origin, location: str, shards: int, feeds: dict[str, Feed])
             raise ConfigError(
                 f"checkpoint {location!r} has state of feed {name!r}, which the configuration no longer names. Put "
                 f"[feeds.{name}] back, or set job.checkpoint to a new folder."
+            )
+        if feeds[name].topic != origin.topics[name]:
+            raise ConfigError(
+                f"feeds.{name}.topic is {feeds[name].topic!r}, but checkpoint {location!r} holds offsets of "
+                f"{origin.topics[name]!r}. Put it back, or set job.checkpoint to a new folder."
             )
         if list(feeds[name].dimensions) != dimensions:
             raise ConfigError(

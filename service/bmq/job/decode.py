@@ -41,6 +41,9 @@ FRAME_SCHEMA = pa.schema(
 )
 FRAME_DDL = "shard int, kind int, feed string, partition int, first_offset long, next_offset long, frame binary"
 
+# A definition may name thousands of streams, and every shard gets each frame: more would come near Arrow's 2 GiB.
+COMMANDS_PER_FRAME = 500
+
 Arrow = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
@@ -57,8 +60,12 @@ def decode_control(plan: Plan) -> Arrow:
                 parse_command(key, value, offset, plan.feeds, plan.output_prefix, plan.reserved_topics)
                 for key, value, offset in zip(keys, values, offsets, strict=True)
             ]
-            frame = pack_commands(output_topics.ensure(commands))
-            yield _rows([(key, Kind.COMMANDS, "", 0, offsets[0], offsets[-1] + 1, frame) for key in plan.shard_keys])
+            commands = output_topics.ensure(commands)
+            for i in range(0, len(commands), COMMANDS_PER_FRAME):
+                part = commands[i : i + COMMANDS_PER_FRAME]
+                frame = pack_commands(part)
+                for key in plan.shard_keys:
+                    yield _rows([(key, Kind.COMMANDS, "", 0, part[0].offset, part[-1].offset + 1, frame)])
 
     return decode
 

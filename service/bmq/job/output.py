@@ -7,17 +7,11 @@ array that Kafka wants inside the JVM:
     topic | key | value | header_set | h0 | h1 | h2 | h3 | h4 | shard | counters
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from bmq.wire.messages import HEADER_SETS
-
-# Rows that leave at once. An Arrow batch of this many events is some megabytes; the JVM keeps ten times that alive
-# for one of all events of a large batch.
-CHUNK_ROWS = 20_000
 
 N_HEADERS = max(len(names) for names in HEADER_SETS)
 _HEADER_COLUMNS = [f"h{i}" for i in range(N_HEADERS)]
@@ -35,8 +29,8 @@ _SPARK_TYPES = {pa.string(): "string", pa.binary(): "binary", pa.int32(): "int"}
 OUTPUT_DDL = ", ".join(f"{name} {_SPARK_TYPES[arrow_type]}" for name, arrow_type in _ARROW_TYPES.items())
 
 
-def message_rows(messages: pa.RecordBatch) -> Iterator[pd.DataFrame]:
-    """Yield a batch of `wire.messages.MESSAGE_SCHEMA`, whose rows all have the same header names, as output rows.
+def message_rows(messages: pa.RecordBatch) -> pd.DataFrame:
+    """Return a batch of `wire.messages.MESSAGE_SCHEMA`, whose rows all have the same header names, as output rows.
 
     At least one row.
     """
@@ -48,9 +42,7 @@ def message_rows(messages: pa.RecordBatch) -> Iterator[pd.DataFrame]:
     columns["header_set"] = pa.repeat(pa.scalar(HEADER_SETS.index(names), pa.int32()), n)
     for i in range(len(names)):
         columns[f"h{i}"] = values.take(pa.array(np.arange(i, n * len(names), len(names))))
-    frame = _frame(columns, n)
-    for begin in range(0, n, CHUNK_ROWS):
-        yield frame.iloc[begin : begin + CHUNK_ROWS]
+    return _frame(columns, n)
 
 
 def counters_row(shard: int, counters: str) -> pd.DataFrame:

@@ -30,7 +30,12 @@ READ_OPTIONS = {
 # Large requests: with the producer's defaults one holds 16 kB, and requests were a tenth of all time. Waiting costs an
 # event nothing, since Spark flushes at the end of each task. Not compressed, although that is faster still: not every
 # consumer can read every codec, and `kafka.options` can say compression.type.
-WRITE_OPTIONS = {"kafka.batch.size": "262144", "kafka.linger.ms": "20"}
+WRITE_OPTIONS = {
+    "kafka.batch.size": "262144",
+    "kafka.linger.ms": "20",
+    # The producer's own limit is 1 MiB; what a topic takes is for its broker to say.
+    "kafka.max.request.size": "16777216",
+}
 
 OBSERVATION = "bmq"  # the name under which the counters come back
 

@@ -33,6 +33,8 @@ LOG_TO_SNAPSHOT = 4
 LOG_BYTES_MIN = 4_000_000
 # ... and always after this many entries, since each costs a round trip when a replica is read.
 LOG_ENTRIES_MAX = 400
+# ... but a large snapshot is put off: one of 100 MB is worth four thousand round trips.
+SNAPSHOT_BYTES_PER_ENTRY = 25_000
 
 
 class Head(msgspec.Struct, frozen=True, array_like=True):
@@ -177,7 +179,8 @@ def _advance(replica: Replica, head: Head, store: Store) -> bool:
 
 def _snapshot_is_due(head: Head) -> bool:
     enough = head.log_bytes >= max(LOG_BYTES_MIN, LOG_TO_SNAPSHOT * head.snapshot_bytes)
-    return enough or head.version - head.snapshot_version >= LOG_ENTRIES_MAX
+    n_entries = head.version - head.snapshot_version
+    return enough or n_entries >= max(LOG_ENTRIES_MAX, head.snapshot_bytes // SNAPSHOT_BYTES_PER_ENTRY)
 
 
 def _write_snapshot(monitor: Monitor, head: Head, store: Store) -> Head:

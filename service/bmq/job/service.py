@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from bmq.config import Config
-from bmq.errors import ServiceError
+from bmq.errors import ConfigError, ServiceError
 from bmq.job.checkpoint import CheckpointFolder, Origin, must_fit
 from bmq.job.pipeline import start_pipeline
 from bmq.job.plan import Plan
@@ -151,15 +151,19 @@ def _bind(folder: CheckpointFolder, config: Config, topics: Topics) -> Origin:
             start_offsets=_offsets(feeds, topics.end_offsets if latest else topics.begin_offsets),
             control_end=topics.end_offsets([config.topics.control])[config.topics.control][0],
             dimensions=_dimensions(feeds),
+            topics=_topics(feeds),
         )
     else:
         must_fit(found, config.job.checkpoint, config.job.shards, feeds)
         # Spark reads a topic that is new to a checkpoint from its beginning.
         added = {name: feed for name, feed in feeds.items() if name not in found.dimensions}
+        begin_offsets = _offsets(added, topics.begin_offsets)
+        _must_begin_at_zero(added, begin_offsets)
         origin = msgspec.structs.replace(
             found,
-            start_offsets=found.start_offsets | _offsets(added, topics.begin_offsets),
+            start_offsets=found.start_offsets | begin_offsets,
             dimensions=found.dimensions | _dimensions(added),
+            topics=found.topics | _topics(added),
         )
     if origin != found:
         folder.write(origin)
@@ -171,6 +175,21 @@ def _offsets(
 ) -> dict[str, dict[int, int]]:
     by_topic = offsets_of([feed.topic for feed in feeds.values()])
     return {name: by_topic[feed.topic] for name, feed in feeds.items()}
+
+
+def _must_begin_at_zero(added: dict[str, Feed], begin_offsets: dict[str, dict[int, int]]) -> None:
+    """Raise ConfigError where a topic has lost its first records: Spark would stop at it at every start."""
+    for name, partitions in begin_offsets.items():
+        if any(partitions.values()):
+            raise ConfigError(
+                f"feed {name!r} is new to the checkpoint, and its topic {added[name].topic!r} begins at offset "
+                f"{max(partitions.values())}; Spark takes up a topic only from its first record. Take the feed out, or "
+                "set job.checkpoint to a new folder."
+            )
+
+
+def _topics(feeds: dict[str, Feed]) -> dict[str, str]:
+    return {name: feed.topic for name, feed in feeds.items()}
 
 
 def _dimensions(feeds: dict[str, Feed]) -> dict[str, list[str]]:
@@ -198,12 +217,18 @@ def _plan(config: Config, origin: Origin) -> Plan:
 
 def _cause(report: str) -> str:
     """Return the sentence that matters in Spark's report of a failed streaming query."""
-    ours = re.findall(r"bmq\.errors\.\w+: (.+)", report)
+    ours = re.findall(r"^bmq\.\w+\.\w+: (.+)$", report, re.MULTILINE)
     if ours:
         return str(ours[-1])
+    if "KAFKA_DATA_LOSS" in report:
+        return (
+            "The streaming query stopped: Kafka no longer has records that the checkpoint has not read yet (retention, "
+            "or a topic made anew). Set job.checkpoint to a new folder to go on from what is there."
+        )
+    python = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception|Invalid)\w*: .+$", report, re.MULTILINE)
     lines = [line.strip() for line in report.splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith(("Caused by:", "pyspark.", "java.", "org."))]
-    last = (causes or lines or ["no report"])[-1]
+    last = (python or causes or lines or ["no report"])[-1]
     return (
         f"The streaming query failed: {last[:500]} Nothing is lost: the checkpoint is at the last whole batch. "
         "BMQ_DEBUG=1 shows the whole report."

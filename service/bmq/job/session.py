@@ -64,7 +64,8 @@ def _settings(n_shards: int) -> dict[str, str]:
     }
     if not _is_submitted():
         settings |= {
-            "spark.master": "local[*]",
+            # 4: a task that fails is tried again, as on a cluster; plain local[*] ends the job at the first one.
+            "spark.master": "local[*, 4]",
             # On the class path and not in `spark.jars`: SparkSubmit itself opens the local file system below.
             "spark.driver.extraClassPath": os.pathsep.join(str(jar) for jar in spark_jars()),
             "spark.driver.memory": HEAP,

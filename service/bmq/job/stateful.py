@@ -29,12 +29,17 @@ from bmq.job.decode import Kind
 from bmq.job.output import counters_row, message_rows
 from bmq.job.plan import Plan
 from bmq.job.replicas import Head, Replica, catch_up, commit, read_head, state_bytes
+from bmq.monitor.joined import cut_crossings
 from bmq.monitor.monitor import Monitor
 from bmq.records import Command, Crossings, Readings, Reason, Reply, Sign
 from bmq.wire.dead_letters import render_dead_letters
 from bmq.wire.events import render_crossings
 from bmq.wire.frames import concat_readings, unpack_commands, unpack_dead_letters, unpack_readings
 from bmq.wire.replies import render_replies
+
+# Messages that are rendered and leave at once: some megabytes. A column of Arrow's holds 2 GiB, and the JVM keeps ten
+# times a batch alive; fewer would only repeat what each rendering costs.
+PIECE_ROWS = 20_000
 
 # Replicas of the streaming query that this worker serves: (run id, shard) -> replica. Spark keeps a worker process
 # for many batches; another run's replicas are dropped at its first batch here.
@@ -118,7 +123,7 @@ class ShardProcessor(StatefulProcessor):
         new_head = commit(replica, head, self._store, frames.next_offsets)  # 4
         _replicas[plan.run_id, shard] = replica
         for batch in render(plan, shard, head, frames, outcome):  # 5
-            yield from message_rows(batch)
+            yield message_rows(batch)
         counters = count(shard, frames, outcome, replica.monitor, new_head, is_rebuilt=is_rebuilt)
         yield counters_row(shard, msgspec.json.encode(counters).decode())
 
@@ -171,9 +176,9 @@ def run_batch(monitor: Monitor, frames: Frames) -> Outcome:
 def render(plan: Plan, shard: int, head: Head, frames: Frames, outcome: Outcome) -> Iterator[pa.RecordBatch]:
     """Yield everything the batch has to say, as messages. Shard 0 answers for all: every shard has every command."""
     for crossings in outcome.crossings:
-        if len(crossings):
+        for piece in cut_crossings(crossings, PIECE_ROWS):
             yield render_crossings(
-                crossings,
+                piece,
                 plan.feeds[crossings.feed],
                 topic=plan.events_topic,
                 key=plan.events_key,
@@ -184,7 +189,9 @@ def render(plan: Plan, shard: int, head: Head, frames: Frames, outcome: Outcome)
             feed: {str(p): at for p, at in (partitions | head.next_offsets.get(feed, {})).items()}
             for feed, partitions in plan.start_offsets.items()
         }
-        yield render_replies(outcome.replies, topic=plan.replies_topic, batch=_batch_id(), feed_offsets=offsets)
+        for begin in range(0, len(outcome.replies), PIECE_ROWS):
+            replies = outcome.replies[begin : begin + PIECE_ROWS]
+            yield render_replies(replies, topic=plan.replies_topic, batch=_batch_id(), feed_offsets=offsets)
     for letters in frames.dead_letters:
         yield render_dead_letters(letters, topic=plan.dead_letter_topic)
 
@@ -193,13 +200,14 @@ def count(
     shard: int, frames: Frames, outcome: Outcome, monitor: Monitor, head: Head, *, is_rebuilt: bool
 ) -> ShardCounters:
     """Return the counters of one batch and shard."""
-    events: Counter[tuple[int, int]] = Counter()
+    events: Counter[tuple[str, Reason]] = Counter()
     latencies = []
     now_ms = time.time_ns() // 1_000_000
     for crossings in outcome.crossings:
-        pairs, counts = np.unique(np.stack([crossings.signs, crossings.reasons]), axis=1, return_counts=True)
-        for (sign, reason), n in zip(pairs.T.tolist(), counts.tolist(), strict=True):
-            events[sign, reason] += n
+        codes = (crossings.signs == Sign.ENTERED) * len(Reason) + crossings.reasons
+        for code, n in enumerate(np.bincount(codes).tolist()):
+            if n:
+                events["-+"[code // len(Reason)], Reason(code % len(Reason))] += n
         caused = crossings.record_times >= 0
         latencies.append(now_ms - crossings.record_times[caused])
     dead: dict[str, Counter[str]] = {}
@@ -211,10 +219,7 @@ def count(
         "readings": {feed: sum(map(len, parts)) for feed, parts in frames.readings.items()},
         "late": outcome.late,
         "dead_letters": {feed: dict(codes) for feed, codes in dead.items()},
-        "events": [
-            ("border", "+" if sign == Sign.ENTERED else "-", Reason(reason).text, n)
-            for (sign, reason), n in events.items()
-        ],
+        "events": [("border", sign, reason.text, n) for (sign, reason), n in events.items()],
         "replies": dict(Counter(reply.status.value for reply in outcome.replies)) if shard == 0 else {},
         "queries": {"border": monitor.n_queries},
         "streams": monitor.n_streams(),

@@ -1,6 +1,10 @@
-"""Crossings of many commands as one batch: what is done with a batch costs the same for one row or a thousand."""
+"""Crossings of many commands as one batch, and of one batch as pieces that can be rendered.
 
-from collections.abc import Sequence
+What is done with a batch costs the same for one row or a thousand, so a thousand commands are joined; but the text of
+some million events is more than Arrow's columns hold, so a flood is cut.
+"""
+
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -34,4 +38,43 @@ def join_crossings(parts: Sequence[Crossings]) -> Crossings:
         previous_values=np.concatenate([part.previous_values for part in parts], axis=1),
         has_previous=np.concatenate([part.has_previous for part in parts]),
         record_times=np.concatenate([part.record_times for part in parts]),
+    )
+
+
+def cut_crossings(crossings: Crossings, size: int) -> Iterator[Crossings]:
+    """Yield the crossings in pieces of about ``size`` rows, never cutting what one reading or command caused."""
+    n = len(crossings)
+    hashes = crossings.ids.hashes
+    begins_cause = np.ones(n, dtype=np.bool_)
+    begins_cause[1:] = hashes[1:] != hashes[:-1]
+    for column in (crossings.event_times, crossings.ordinals, crossings.reasons):
+        begins_cause[1:] |= column[1:] != column[:-1]
+    begins = np.flatnonzero(begins_cause)
+    begin = 0
+    while begin < n:
+        at = np.searchsorted(begins, begin + size)
+        end = int(begins[at]) if at < begins.size else n
+        yield _rows(crossings, begin, end)
+        begin = end
+
+
+def _rows(crossings: Crossings, begin: int, end: int) -> Crossings:
+    if (begin, end) == (0, len(crossings)):
+        return crossings
+    ids, rows = crossings.ids, slice(begin, end)
+    starts = ids.starts[begin : end + 1]
+    return Crossings(
+        feed=crossings.feed,
+        ids=Ids(starts - starts[0], ids.bytes[starts[0] : starts[-1]], ids.hashes[rows]),
+        queries=crossings.queries,
+        query_rows=crossings.query_rows[rows],
+        signs=crossings.signs[rows],
+        reasons=crossings.reasons[rows],
+        event_times=crossings.event_times[rows],
+        ordinals=crossings.ordinals[rows],
+        values=crossings.values[:, rows],
+        previous_times=crossings.previous_times[rows],
+        previous_values=crossings.previous_values[:, rows],
+        has_previous=crossings.has_previous[rows],
+        record_times=crossings.record_times[rows],
     )

@@ -11,6 +11,7 @@ another is its replica:
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from bmq.engines.border import Advanced, BorderEngine
 from bmq.errors import ControlCode
@@ -133,9 +134,9 @@ class Monitor:
             for begin in range(0, slots.size, SNAPSHOT_ROWS):
                 rows = engine.streams.rows_of(slots[begin : begin + SNAPSHOT_ROWS])
                 yield Delta((), {name: rows}, {})
-            silent = dict.fromkeys(engine.silent.pairs(), True)
-            if silent:
-                yield Delta((), {}, silent)
+            pairs = engine.silent.pairs()
+            while page := dict.fromkeys(islice(pairs, SNAPSHOT_ROWS), True):
+                yield Delta((), {}, page)
 
     # -- commands -----------------------------------------------------------------------------------------
 

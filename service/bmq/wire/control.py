@@ -134,8 +134,19 @@ def _read_query(
         streams=None if definition.streams is None else tuple(sorted(set(definition.streams))),
         initial=Initial(definition.initial),
         output_topic=definition.output_topic,
-        tags=_CANONICAL.encode(definition.tags),
+        tags=_tags(definition),
     )
+
+
+def _tags(definition: BorderDefinition) -> str:
+    tags = _CANONICAL.encode(definition.tags)
+    if len(tags) > LONGEST_TAGS:
+        raise ControlError(
+            ControlCode.BAD_OPTION,
+            f"Field 'tags' has {len(tags)} characters, but every event carries it: {LONGEST_TAGS} are the most. "
+            "Shorten it.",
+        )
+    return tags
 
 
 def _read_object(value: bytes) -> dict[str, Any]:
@@ -175,6 +186,7 @@ def _refuse_constant(constant: str) -> float:
 # Made once: json.loads and json.dumps make a new one at each call with options, which doubles the time of a
 # command.
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique_names, parse_int=_read_int, parse_constant=_refuse_constant)
+LONGEST_TAGS = 16_384  # characters; a topic takes events of 1 MiB where nobody has said otherwise
 _CANONICAL = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
@@ -194,7 +206,7 @@ def _check_output_topic(
     topic = definition.output_topic
     if topic is None:
         return
-    if not topic.startswith(output_prefix) or topic in (".", ".."):
+    if not topic.startswith(output_prefix) or topic.startswith("__") or topic in (".", ".."):
         raise ControlError(
             ControlCode.BAD_OPTION,
             f"Field 'output_topic' is '{topic}', but must begin with '{output_prefix}'. Choose such a name.",

@@ -1,12 +1,19 @@
 """Dead letters: records of a feed that are no readings, as they came, with the reason in headers."""
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bmq.wire.messages import DEAD_LETTER_HEADERS, header_column, message_batch
+
+LONGEST_BYTES = 450_000  # of a key, and of a value: both and the headers stay under 1 MiB
+LEFT_OUT = " (too long for a dead letter: the key or value is left out)"
 
 
 def render_dead_letters(dead: pa.RecordBatch, *, topic: str) -> pa.RecordBatch:
     """Return one message for each refused record: its own key and value, unchanged.
+
+    Longer ones than LONGEST_BYTES are left out, and the message says so: a topic takes 1 MiB where nobody has said
+    otherwise, and a letter that it refuses would stop the job. Topic, partition and offset name the original.
 
     Parameters
     ----------
@@ -21,6 +28,16 @@ def render_dead_letters(dead: pa.RecordBatch, *, topic: str) -> pa.RecordBatch:
         Headers `topic`, `partition`, `offset` (decimal text), `code`, `message`.
     """
     n = dead.num_rows
-    columns = [dead.column(name).cast(pa.string()) for name in DEAD_LETTER_HEADERS]
+    key, key_is_long = _shortened(dead.column("key"))
+    value, value_is_long = _shortened(dead.column("value"))
+    note = pc.if_else(pc.or_(key_is_long, value_is_long), LEFT_OUT, "")
+    message = pc.binary_join_element_wise(dead.column("message"), note, "")
+    columns = [message if name == "message" else dead.column(name).cast(pa.string()) for name in DEAD_LETTER_HEADERS]
     headers = header_column(n, DEAD_LETTER_HEADERS, *columns)
-    return message_batch(pa.repeat(topic, n), dead.column("key"), dead.column("value"), headers)
+    return message_batch(pa.repeat(topic, n), key, value, headers)
+
+
+def _shortened(column: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return the column without its too long entries, and which those are."""
+    is_long = pc.fill_null(pc.greater(pc.binary_length(column), LONGEST_BYTES), False)
+    return pc.if_else(is_long, pa.scalar(None, column.type), column), is_long

@@ -100,7 +100,15 @@ class ExactDecoder:
 
     def _event_time(self, fields: Mapping[str, object], record_time: int) -> int:
         name = self._feed.event_time
-        return record_time if name is None else _event_time(name, fields.get(name))
+        if name is not None:
+            return _event_time(name, fields.get(name))
+        if not 0 <= record_time <= LAST_EVENT_TIME_MS:
+            _refuse(
+                DeadLetterCode.OUT_OF_RANGE,
+                f"the record's timestamp is {record_time}, but the feed takes it as event time: epoch milliseconds "
+                "up to the year 9999; have the producer set it, or name a field as event_time",
+            )
+        return record_time
 
 
 def _refuse(code: DeadLetterCode, message: str) -> NoReturn:

@@ -134,7 +134,11 @@ class FastDecoder:
         plain &= (scan.kinds[: self._n_dimensions] == NUMBER).all(axis=0)
         id_begins, id_ends, id_bytes = self._find_ids(scan, plain, keys, values)
         plain &= id_ends - id_begins <= MAX_ID_BYTES
-        times = record_times if self._time_field is None else self._read_times(scan, plain, values.bytes)
+        if self._time_field is None:
+            times = record_times
+            plain &= (times >= 0) & (times <= LAST_EVENT_TIME_MS)
+        else:
+            times = self._read_times(scan, plain, values.bytes)
         return PlainReadings(plain, id_begins, id_ends, id_bytes, times, scan.numbers[: self._n_dimensions])
 
     def _scan(self, values: BinaryColumn) -> tuple[_Scan, Bools]:

@@ -1,0 +1,36 @@
+"""Crossings cut into pieces and joined again."""
+
+import numpy as np
+import pytest
+
+from bmq.monitor.joined import cut_crossings, join_crossings
+from bmq.records import Sign
+from tests.crossings import Row, make_crossings, query
+
+
+def rows_of_causes(sizes: list[int]) -> list[Row]:
+    """Return crossings of one reading after the other, so many of each."""
+    return [
+        Row(stream=f"v{time % 3}", query=query(f"q{n}", n + 1), event_time=time, sign=Sign.ENTERED)
+        for time, size in enumerate(sizes)
+        for n in range(size)
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+def test_pieces_hold_every_crossing_once_and_no_cause_is_cut(size: int) -> None:
+    whole = make_crossings(rows_of_causes([3, 1, 1, 4, 2, 1]))
+
+    pieces = list(cut_crossings(whole, size))
+
+    times = [set(piece.event_times.tolist()) for piece in pieces]
+    assert sum(map(len, times)) == len(set().union(*times)) == 6
+    joined = join_crossings(pieces)
+    assert np.array_equal(joined.event_times, whole.event_times)
+    assert [joined.ids.text(i) for i in range(len(joined))] == [whole.ids.text(i) for i in range(len(whole))]
+    assert [joined.queries[row] for row in joined.query_rows] == [whole.queries[row] for row in whole.query_rows]
+    assert all(len(piece) >= min(size, len(whole)) for piece in pieces[:-1])
+
+
+def test_no_crossings_are_no_piece() -> None:
+    assert list(cut_crossings(make_crossings([]), 10)) == []
