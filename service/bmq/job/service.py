@@ -115,7 +115,7 @@ class Service:
             self.streaming_query.awaitTermination()
         except StreamingQueryException as error:
             if not self._stopping.is_set():
-                raise JobFailed(_cause(str(error))) from error
+                raise JobFailed(failure_sentence(str(error))) from error
         finally:
             self.metrics.ended()
 
@@ -215,7 +215,7 @@ def _plan(config: Config, origin: Origin) -> Plan:
     )
 
 
-def _cause(report: str) -> str:
+def failure_sentence(report: str) -> str:
     """Return the sentence that matters in Spark's report of a failed streaming query."""
     ours = re.findall(r"^bmq\.\w+\.\w+: (.+)$", report, re.MULTILINE)
     if ours:
