@@ -79,19 +79,19 @@ def cross_checked_queries(
     signs = np.empty(2 * streams.size, dtype=np.int8)
     n_found, visits = 0, 0
     for i in range(streams.size):
-        left_node = find_rs_node(rs_list.borders, previous[dimension, i], hints[streams[i]])
-        node = find_rs_node(rs_list.borders, current[dimension, i], left_node)
-        hints[streams[i]] = node
-        if node == left_node:
+        rs_node_before = find_rs_node(rs_list.borders, previous[dimension, i], hints[streams[i]])
+        rs_node = find_rs_node(rs_list.borders, current[dimension, i], rs_node_before)
+        hints[streams[i]] = rs_node
+        if rs_node == rs_node_before:
             continue
-        first, last = min(left_node, node) + 1, max(left_node, node) + 1
+        first, last = min(rs_node_before, rs_node) + 1, max(rs_node_before, rs_node) + 1
         plus, plus_stop = rs_list.plus_starts[first], rs_list.plus_starts[last]
         minus, minus_stop = rs_list.minus_starts[first], rs_list.minus_starts[last]
         n_delta = (plus_stop - plus) + (minus_stop - minus)
         visits += n_delta
         rows, queries, signs = make_room(rows, queries, signs, n_found, n_delta)
         # Moving down swaps +DQ and -DQ.
-        if node > left_node:
+        if rs_node > rs_node_before:
             entering, entering_stop, entering_rows = plus, plus_stop, rs_list.plus_rows
             leaving, leaving_stop, leaving_rows = minus, minus_stop, rs_list.minus_rows
         else:

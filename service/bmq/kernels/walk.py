@@ -57,7 +57,7 @@ def find_rs_node(borders: Float64s, value: float, hint: int) -> int:
         high = low - 1
         low = max(low - step, 0)
         step *= 2
-    # The node is in low..high: borders[low - 1] <= value < borders[high].
+    # The RS node is in low..high: borders[low - 1] <= value < borders[high].
     while low < high:
         middle = (low + high) // 2
         if value >= borders[middle]:
@@ -116,20 +116,20 @@ def net_queries(
     n_found, visits = 0, 0
     for i in range(streams.size):
         before, after = previous[0, i], current[0, i]
-        left_node = find_rs_node(rs_list.borders, before, hints[streams[i]])
-        node = find_rs_node(rs_list.borders, after, left_node)
-        hints[streams[i]] = node
-        if node == left_node:
+        rs_node_before = find_rs_node(rs_list.borders, before, hints[streams[i]])
+        rs_node = find_rs_node(rs_list.borders, after, rs_node_before)
+        hints[streams[i]] = rs_node
+        if rs_node == rs_node_before:
             continue
         # The nodes whose lower border was crossed, whichever way.
-        first, last = min(left_node, node) + 1, max(left_node, node) + 1
+        first, last = min(rs_node_before, rs_node) + 1, max(rs_node_before, rs_node) + 1
         plus, plus_stop = rs_list.plus_starts[first], rs_list.plus_starts[last]
         minus, minus_stop = rs_list.minus_starts[first], rs_list.minus_starts[last]
         n_delta = (plus_stop - plus) + (minus_stop - minus)
         visits += n_delta
         rows, queries, signs = make_room(rows, queries, signs, n_found, n_delta)
         # Moving down swaps the two sets: the set says which end to compare, the direction says the sign.
-        up = node > left_node
+        up = rs_node > rs_node_before
         above = after if up else before
         below = before if up else after
         for e in range(plus, plus_stop):
