@@ -6,7 +6,13 @@ from bmq.errors import ConfigError
 from bmq.job.checkpoint import Origin, must_fit
 from bmq.records import Feed
 
-ORIGIN = Origin(shards=4, start_offsets={"plane": {0: 0}}, control_end=0, dimensions={"plane": ["x", "y"]})
+ORIGIN = Origin(
+    shards=4,
+    start_offsets={"plane": {0: 0}},
+    control_end=0,
+    dimensions={"plane": ["x", "y"]},
+    topics={"plane": "plane"},
+)
 
 
 def feeds(**dimensions: tuple[str, ...]) -> dict[str, Feed]:
@@ -31,3 +37,10 @@ def test_a_feed_that_is_gone_is_refused_by_name() -> None:
 def test_dimensions_in_another_order_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"\['y', 'x'\].*\['x', 'y'\], in that order"):
         must_fit(ORIGIN, "var/c", 4, feeds(plane=("y", "x")))
+
+
+def test_a_feed_that_reads_another_topic_is_refused() -> None:
+    moved = {"plane": Feed("plane", "elsewhere", "id", ("x", "y"))}
+
+    with pytest.raises(ConfigError, match=r"feeds.plane.topic is 'elsewhere'.*offsets of 'plane'"):
+        must_fit(ORIGIN, "var/c", 4, moved)
