@@ -86,17 +86,12 @@ class Topics:
             )
         wanted = [NewTopic(control, 1, BROKER_DEFAULT, config={"cleanup.policy": "compact"})]
         wanted += [NewTopic(name, n_partitions, BROKER_DEFAULT) for name in dict.fromkeys(others)]
-        missing = [topic for topic in wanted if topic.topic not in there]
-        if missing:
-            self._create(missing)
-        return [topic.topic for topic in missing]
+        return self._create_missing(wanted, there)
 
     def make(self, names: Iterable[str]) -> None:
         """Create those topics that are not there, with as many partitions as the broker gives by itself."""
-        there = self.partitions()
-        missing = [NewTopic(name, BROKER_DEFAULT, BROKER_DEFAULT) for name in dict.fromkeys(names) if name not in there]
-        if missing:
-            self._create(missing)
+        wanted = [NewTopic(name, BROKER_DEFAULT, BROKER_DEFAULT) for name in dict.fromkeys(names)]
+        self._create_missing(wanted, self.partitions())
 
     def begin_offsets(self, names: Iterable[str]) -> dict[str, dict[int, int]]:
         """Return, for each topic that is there, the offset of each partition's oldest record."""
@@ -120,6 +115,12 @@ class Topics:
         for at, future in futures.items():
             offsets.setdefault(at.topic, {})[at.partition] = future.result().offset
         return offsets
+
+    def _create_missing(self, wanted: list[NewTopic], there: dict[str, int]) -> list[str]:
+        missing = [topic for topic in wanted if topic.topic not in there]
+        if missing:
+            self._create(missing)
+        return [topic.topic for topic in missing]
 
     def _create(self, missing: list[NewTopic]) -> None:
         with explained(self._options):

@@ -115,13 +115,11 @@ def catch_up(
     """Return a replica at the head, and whether it had to be read anew."""
     if cached is not None and _advance(cached, head, store):
         return cached, False
-    replica = Replica(new_monitor(), head.snapshot_version)
+    replica = Replica(new_monitor(), head.version, head.token)
     for page in range(head.snapshot_pages):
         replica.monitor.apply_delta(unpack_delta(_must_get(store, _page_key(head.snapshot_version, page))))
-    for version in range(head.snapshot_version + 1, head.version + 1):
-        entry = _entry(store, version)
+    for entry in _entries(store, head.snapshot_version + 1, head.version):
         replica.monitor.apply_delta(unpack_delta(entry.delta))
-    replica.version, replica.token = head.version, head.token
     return replica, head.version > 0
 
 
