@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from bmq.kernels.buffers import make_room
-from bmq.kernels.rs_list import RsList
+from bmq.kernels.rs_list import RsList, delta_ranges
 from bmq.kernels.walk import find_rs_node
 from bmq.records import Float64s, Int8s, Int32s
 
@@ -84,9 +84,7 @@ def cross_checked_queries(
         hints[streams[i]] = rs_node
         if rs_node == rs_node_before:
             continue
-        first, last = min(rs_node_before, rs_node) + 1, max(rs_node_before, rs_node) + 1
-        plus, plus_stop = rs_list.plus_starts[first], rs_list.plus_starts[last]
-        minus, minus_stop = rs_list.minus_starts[first], rs_list.minus_starts[last]
+        plus, plus_stop, minus, minus_stop = delta_ranges(rs_list, rs_node_before, rs_node)
         n_delta = (plus_stop - plus) + (minus_stop - minus)
         visits += n_delta
         rows, queries, signs = make_room(rows, queries, signs, n_found, n_delta)

@@ -38,6 +38,21 @@ class RsList(NamedTuple):
     minus_rows: Int32s
 
 
+@njit(cache=True, inline="always")
+def delta_ranges(rs_list: RsList, rs_node_before: int, rs_node: int) -> tuple[int, int, int, int]:
+    """Return where +DQ and -DQ of the RS nodes whose lower border was crossed begin and stop, whichever way.
+
+    (first and stop in ``plus_rows``, first and stop in ``minus_rows``). Raises nothing; O(1).
+    """
+    first, last = min(rs_node_before, rs_node) + 1, max(rs_node_before, rs_node) + 1
+    return (
+        rs_list.plus_starts[first],
+        rs_list.plus_starts[last],
+        rs_list.minus_starts[first],
+        rs_list.minus_starts[last],
+    )
+
+
 def build_rs_list(lo: Float64s, hi: Float64s) -> RsList:
     """Return the RS list of the intervals [lo, hi); O(m log m).
 
