@@ -31,10 +31,14 @@ class Moves:
     visits: int
 
 
-class BorderIndex(Protocol):
-    """Finds the queries whose border a move crosses. Queries may come and go between any two calls."""
+class MatchIndex(Protocol):
+    """Finds the queries that hold a value. Queries may come and go between any two calls."""
 
     n_dims: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays that the index is made of."""
 
     def register(self, slots: Int32s, lo: Float64s, hi: Float64s) -> None:
         """Add queries with regions [lo, hi).
@@ -59,6 +63,16 @@ class BorderIndex(Protocol):
             A slot is not registered, or comes twice.
         """
 
+    def stab(self, values: Float64s) -> Moves:
+        """Return all queries that hold each of ``values`` (float64[d, n], finite), with sign +1."""
+
+    def _check(self) -> None:
+        """State every invariant; for tests."""
+
+
+class BorderIndex(MatchIndex, Protocol):
+    """Finds, besides, the queries whose border a move crosses."""
+
     def moves(self, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
         """Return the queries that hold exactly one end of each move.
 
@@ -68,12 +82,6 @@ class BorderIndex(Protocol):
             position for each; a wrong one costs time and never changes the answer.
         previous, current : float64[d, n], finite.
         """
-
-    def stab(self, values: Float64s) -> Moves:
-        """Return all queries that hold each of ``values`` (float64[d, n], finite), with sign +1."""
-
-    def _check(self) -> None:
-        """State every invariant; for tests."""
 
 
 def joined(parts: Sequence[Moves]) -> Moves:

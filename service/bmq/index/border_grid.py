@@ -53,6 +53,11 @@ class GridCells:
         for axis, cells in enumerate((self._across_x, self._across_y)):
             kernel.fill_entries(table.regions, ranks, axis, cells, self._starts, self._entries)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the cells and their entries."""
+        return self._starts.nbytes + self._entries.nbytes
+
     def moves(self, table: PackedQueries, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
         """Return the queries of ``table`` that each move enters or leaves; a position hint is not needed."""
         found = kernel.crossed_queries(

@@ -12,7 +12,8 @@ is marked in its layer; a layer that is mostly marks is built anew without them.
 """
 
 from abc import ABC, abstractmethod
-from typing import Protocol
+from collections.abc import Iterator
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -29,24 +30,43 @@ _NOWHERE = -1  # in place of a layer's number: not registered
 _PENDING = -2
 
 
-class BorderStructure(Protocol):
-    """What a layer asks about moves; built from a query table whose rows never move."""
+class Structure(Protocol):
+    """What is built from the query table of a layer, whose rows never move."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays."""
+
+    def _check(self, table: PackedQueries) -> None:
+        """State every invariant; for tests."""
+
+
+class BorderStructure(Structure, Protocol):
+    """What a layer asks about moves."""
 
     def moves(self, table: PackedQueries, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
         """Return the queries of ``table`` that hold exactly one end of each move, as `BorderIndex.moves`."""
 
-    def _check(self, table: PackedQueries) -> None: ...
+
+class MatchStructure(Structure, Protocol):
+    """What a layer asks about values."""
+
+    def stab(self, table: PackedQueries, values: Float64s) -> Moves:
+        """Return the queries of ``table`` that hold each of ``values``, as `MatchIndex.stab`."""
 
 
-class _Layer:
+AnyStructure = TypeVar("AnyStructure", bound=Structure)
+
+
+class _Layer(Generic[AnyStructure]):
     def __init__(self, table: PackedQueries) -> None:
         self.table = table
-        self.structure: BorderStructure | None = None
+        self.structure: AnyStructure | None = None
         self.n_live = len(table)
 
 
-class Layered(ABC):
-    """The `BorderIndex` that one kind of border structure makes.
+class Layers(ABC, Generic[AnyStructure]):
+    """Queries that come and go, in layers that each have a structure of one kind.
 
     Parameters
     ----------
@@ -58,15 +78,15 @@ class Layered(ABC):
         self.n_dims = n_dims
         self._growth = growth
         self._smallest_layer = smallest_layer
-        self._layers: list[_Layer] = []
+        self._layers: list[_Layer[AnyStructure]] = []
         self._pending: list[tuple[Int32s, Float64s]] = []
         # Where each query slot is: the number of its layer, and its row in that layer's table.
         self._layer_by_slot: Int32s = np.empty(0, dtype=np.int32)
         self._row_by_slot: Int32s = np.empty(0, dtype=np.int32)
 
     @abstractmethod
-    def _build(self, table: PackedQueries) -> BorderStructure:
-        """Return the border structure over ``table``."""
+    def _build(self, table: PackedQueries) -> AnyStructure:
+        """Return the structure over ``table``."""
 
     # -- changes ------------------------------------------------------------------------------------------
 
@@ -142,25 +162,21 @@ class Layered(ABC):
 
     # -- questions ----------------------------------------------------------------------------------------
 
-    def moves(self, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
-        """Return the queries that hold exactly one end of each move, as `BorderIndex.moves`."""
+    def _settled(self) -> Iterator[tuple[AnyStructure, PackedQueries]]:
+        """Yield each layer's structure, built where it is not yet, and its table."""
         self._settle()
-        # One layout, so that each kernel is compiled once.
-        streams = np.ascontiguousarray(streams, dtype=np.int32)
-        previous = np.ascontiguousarray(previous, dtype=np.float64)
-        current = np.ascontiguousarray(current, dtype=np.float64)
-        parts = []
         for layer in self._layers:
             if layer.structure is None:
                 layer.structure = self._build(layer.table)
-            parts.append(layer.structure.moves(layer.table, streams, previous, current))
-        return joined(parts)
+            yield layer.structure, layer.table
 
-    def stab(self, values: Float64s) -> Moves:
-        """Return all queries that hold each of ``values``, as `BorderIndex.stab`."""
-        self._settle()
-        values = np.ascontiguousarray(values, dtype=np.float64)
-        return joined([layer.table.stab(values) for layer in self._layers])
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays that have been built; those of the slots' places included."""
+        n_bytes = self._layer_by_slot.nbytes + self._row_by_slot.nbytes
+        for layer in self._layers:
+            n_bytes += layer.table.nbytes + (layer.structure.nbytes if layer.structure is not None else 0)
+        return n_bytes
 
     def _check(self) -> None:
         """State every invariant; for tests."""
@@ -179,6 +195,33 @@ class Layered(ABC):
             found += slots.tolist()
         # Each registered query is in exactly one place.
         assert sorted(found) == registered.tolist()
+
+
+class Layered(Layers[BorderStructure]):
+    """The `BorderIndex` that one kind of border structure makes; parameters as for `Layers`."""
+
+    def moves(self, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
+        """Return the queries that hold exactly one end of each move, as `BorderIndex.moves`."""
+        # One layout, so that each kernel is compiled once.
+        streams = np.ascontiguousarray(streams, dtype=np.int32)
+        previous = np.ascontiguousarray(previous, dtype=np.float64)
+        current = np.ascontiguousarray(current, dtype=np.float64)
+        return joined([structure.moves(table, streams, previous, current) for structure, table in self._settled()])
+
+    def stab(self, values: Float64s) -> Moves:
+        """Return all queries that hold each of ``values``, as `MatchIndex.stab`."""
+        self._settle()
+        values = np.ascontiguousarray(values, dtype=np.float64)
+        return joined([layer.table.stab(values) for layer in self._layers])
+
+
+class LayeredMatches(Layers[MatchStructure]):
+    """The `MatchIndex` that one kind of match structure makes; parameters as for `Layers`."""
+
+    def stab(self, values: Float64s) -> Moves:
+        """Return all queries that hold each of ``values``, as `MatchIndex.stab`."""
+        values = np.ascontiguousarray(values, dtype=np.float64)
+        return joined([structure.stab(table, values) for structure, table in self._settled()])
 
 
 def _repeated(slots: Int32s) -> Bools:

@@ -33,6 +33,12 @@ class CrossCheckedLists:
         self._rs_lists = [build_rs_list(*table.regions[:, k].T) for k in range(table.regions.shape[1])]
         self._hints: list[Int32s] = [np.zeros(0, dtype=np.int32) for _ in self._rs_lists]
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the RS lists and of the streams' places in them."""
+        lists = sum(part.nbytes for rs_list in self._rs_lists for part in rs_list)
+        return lists + sum(hints.nbytes for hints in self._hints)
+
     def moves(self, table: PackedQueries, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
         """Return the queries of ``table`` that each move enters or leaves: the union over the dimensions."""
         self._hints = [hints_for(streams, hints) for hints in self._hints]

@@ -39,6 +39,12 @@ class PackedQueries:
     def __len__(self) -> int:
         return self.slots.size
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the table, of its axes' ranks, and of the tree if a stab has built it."""
+        n_bytes = self.slots.nbytes + self.regions.nbytes + sum(ranks.nbytes for ranks in self._ranks)
+        return n_bytes + (sum(part.nbytes for part in self._tree) if self._tree is not None else 0)
+
     def ranks_of(self, values: Float64s) -> Float64s:
         """Return the rank of each value on its axis, both float64[d, n], as `kernels.ranks` defines it."""
         return np.stack([ranks_of(ranks, values_k) for ranks, values_k in zip(self._ranks, values, strict=True)])

@@ -34,6 +34,11 @@ class RegionSegments:
         self._rs_list = build_rs_list(*table.regions[:, 0].T)
         self._hints: Int32s = np.zeros(0, dtype=np.int32)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the RS list and of the streams' places in it."""
+        return sum(part.nbytes for part in self._rs_list) + self._hints.nbytes
+
     def moves(self, table: PackedQueries, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
         """Return the queries of ``table`` that each move enters or leaves."""
         self._hints = hints_for(streams, self._hints)

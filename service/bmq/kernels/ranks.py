@@ -40,6 +40,11 @@ class Ranks(NamedTuple):
     per_unit: float
     firsts: Int32s
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return self.knots.nbytes + self.lines.nbytes + self.firsts.nbytes
+
 
 def make_ranks(sample: Float64s) -> Ranks:
     """Return the ranks that a sample of borders (float64[n], ascending, finite) shows; O(n)."""
