@@ -53,11 +53,16 @@ class PackedQueries:
         """Return the ranks of float64[m, d, 2] regions: float64[2, d, m], lower ends before upper ends."""
         return np.stack([self.ranks_of(np.ascontiguousarray(regions[:, :, end].T)) for end in range(2)])
 
-    def stab(self, values: Float64s) -> Moves:
-        """Return the queries that hold each of ``values`` (float64[d, n]). The first call builds the tree."""
+    @property
+    def tree(self) -> tuple[Float64s, Int64s]:
+        """The boxes of the packed R-tree over the rows, as `kernels.stab.build_boxes`; built when first asked."""
         if self._tree is None:
             self._tree = kernel.build_boxes(self.regions)
-        return Moves(*kernel.holding_queries(self.regions, self.slots, *self._tree, values))
+        return self._tree
+
+    def stab(self, values: Float64s) -> Moves:
+        """Return the queries that hold each of ``values`` (float64[d, n])."""
+        return Moves(*kernel.holding_queries(self.regions, self.slots, *self.tree, values))
 
     def _check(self) -> None:
         """State every invariant; for tests."""
