@@ -16,6 +16,7 @@ CONFIG ?= config/local.toml
 SCENARIOS ?= tests/scenarios/given.jsonl
 FEED ?= vehicles
 ARGS ?=
+NAMES ?=
 UV_VERSION := 0.13.9
 
 # A name on the path is not enough: pyenv has shims for versions that are not installed, and Debian has Pythons
@@ -72,6 +73,15 @@ conformance: java $(INSTALLED) ## Play a scenario file against the running servi
 .PHONY: bench-pipeline
 bench-pipeline: java $(INSTALLED) ## Compare with a plain Spark job (SMOKE=1: a small run)
 	$(BIN)/python -m bench.pipeline $(if $(SMOKE),--smoke)
+
+# Reduced: 20 minutes. The CSV files and plots are kept in bench/results/figures.
+.PHONY: figures
+figures: $(INSTALLED) ## Measure and plot the papers' figures (FULL=1: every point; NAMES="skew_1d": some)
+	$(BIN)/python -m bench.figures $(if $(FULL),--full) $(NAMES)
+
+.PHONY: bench-check
+bench-check: $(INSTALLED) ## Measure every claim of bench/bounds.toml (NAMES="city": some)
+	$(BIN)/python -m bench.check $(NAMES)
 
 .PHONY: schemas
 schemas: $(INSTALLED) ## Write the JSON Schemas of every message
