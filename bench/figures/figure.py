@@ -46,11 +46,15 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One set of axes: its name, the label of y with its unit, whether y is logarithmic."""
+    """One set of axes: its name, the label of y with its unit, whether y is logarithmic.
+
+    ``x`` is its own label of x, where that is not the figure's.
+    """
 
     name: str
     y: str
     log_y: bool = False
+    x: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,21 +88,23 @@ def counted(panel: str, series: str, x: float | str, number: float) -> Point:
     return Point(panel, series, x, number, number, number)
 
 
-def write(figure: Figure, scale: Scale, points: Iterable[Point]) -> Path:
-    """Write a figure's CSV file and return its path."""
+def write(figure: Figure, scale: Scale, points: Iterable[Point], folder: Path = FOLDER) -> Path:
+    """Write a figure's CSV file into ``folder`` and return its path."""
+    log_x = " (log)" if figure.log_x else ""
     head = {
         "title": figure.name,
         "source": figure.source,
         "claim": figure.claim,
         "setup": figure.setup,
-        "x": figure.x + (" (log)" if figure.log_x else ""),
+        "x": figure.x + log_x,
+        **{f"x of {panel.name}": panel.x + log_x for panel in figure.panels if panel.x},
         **{f"panel {panel.name}": panel.y + (" (log)" if panel.log_y else "") for panel in figure.panels},
         "scale": scale.value,
         "commit": commit(),
         "machine": machine(),
     }
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    path = FOLDER / f"{figure.name}.csv"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{figure.name}.csv"
     with path.open("w", newline="") as file:
         file.writelines(f"# {name}: {text}\n" for name, text in head.items())
         rows = csv.writer(file, lineterminator="\n")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 from bench.figures.figure import FOLDER, Point, read
@@ -27,13 +28,18 @@ def plot(path: Path) -> Path:
     head, points = read(path)
     panels = [name.removeprefix("panel ") for name in head if name.startswith("panel ")]
     figure, axes = plt.subplots(1, len(panels), figsize=(4.6 * len(panels), 3.6), squeeze=False)
+    # A series looks the same in every panel, and may be missing in some.
+    numbers = {series: number for number, series in enumerate(dict.fromkeys(point.series for point in points))}
+    legend: dict[str, Artist] = {}
     for panel, place in zip(panels, axes[0], strict=True):
-        _draw(place, [point for point in points if point.panel == panel], head["x"], head[f"panel {panel}"])
-    handles, labels = axes[0][0].get_legend_handles_labels()
+        own = [point for point in points if point.panel == panel]
+        _draw(place, own, numbers, head.get(f"x of {panel}", head["x"]), head[f"panel {panel}"])
+        handles, labels = place.get_legend_handles_labels()
+        legend |= dict(zip(labels, handles, strict=True))
     figure.suptitle(
         f"{head['title']}: {head['source']}\n{head['machine']}, {head['commit']}, {head['scale']}", fontsize=8
     )
-    figure.legend(handles, labels, loc="lower center", ncols=4, fontsize=7, frameon=False)
+    figure.legend(legend.values(), legend.keys(), loc="lower center", ncols=4, fontsize=7, frameon=False)
     figure.tight_layout(rect=(0, 0.1, 1, 1))
     target = path.with_suffix(".svg")
     figure.savefig(target, metadata={"Date": None})
@@ -41,17 +47,26 @@ def plot(path: Path) -> Path:
     return target
 
 
-def _draw(axes: Axes, points: list[Point], x_label: str, y_label: str) -> None:
-    for number, series in enumerate(dict.fromkeys(point.series for point in points)):
+def _draw(axes: Axes, points: list[Point], numbers: dict[str, int], x_label: str, y_label: str) -> None:
+    for series, number in numbers.items():
         own = [point for point in points if point.series == series]
+        if not own:
+            continue
         medians = [point.median for point in own]
         spread = [
             [point.median - point.min for point in own],
             [point.max - point.median for point in own],
         ]
-        marker = _MARKERS[number % len(_MARKERS)]
         axes.errorbar(
-            [point.x for point in own], medians, yerr=spread, label=series, marker=marker, ms=3.5, lw=1, capsize=2
+            [point.x for point in own],
+            medians,
+            yerr=spread,
+            label=series,
+            color=f"C{number % 10}",
+            marker=_MARKERS[number % len(_MARKERS)],
+            ms=3.5,
+            lw=1,
+            capsize=2,
         )
     axes.set_xlabel(x_label.removesuffix(_LOG))
     axes.set_ylabel(y_label.removesuffix(_LOG))
