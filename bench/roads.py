@@ -9,8 +9,8 @@ and as large as its map of Oldenburg: 15 km by 15 km, 6,105 nodes, 7,035 edges.
     #       |   #
     #===o===o===#     An object takes the fastest path to its destination, then picks the next one.
 
-Departures: the map is made up; destinations are drawn from 400 nodes and not from all, since each needs a tree of fastest paths; there
-are no traffic jams, and an object never leaves the city.
+Departures: the map is made up; destinations are drawn from 400 nodes and not from all, since each needs a tree of
+fastest paths; there are no traffic jams, and an object never leaves the city.
 """
 
 from dataclasses import dataclass
