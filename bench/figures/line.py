@@ -1,0 +1,102 @@
+"""What the figures of one dimension share: who takes part, how long a race is, what is told of it. No figure."""
+
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import TypeVar
+
+from bench.baselines import cei, is_list
+from bench.baselines.cei import Cei, fastest_length, smallest_length
+from bench.baselines.diff_rmq import DiffRmq
+from bench.baselines.is_list import IsList
+from bench.figures.figure import Panel, Point, Scale, counted
+from bench.measure import Times, race_moves, registered
+from bench.stocks import Market
+from bmq.index.base import BorderIndex
+from bmq.index.choose import make_index
+from bmq.index.region_segments import RegionSegmentList
+
+BMQ = "BMQ-Index"
+CEI = "DiffRMQ (CEI)"
+CEI_SMALL = "DiffRMQ (CEI for storage)"
+IS_LIST = "DiffRMQ (IS-list)"
+CHOICE = "the service's choice"
+RIVALS = (CEI, IS_LIST)
+PAPERS = (BMQ, *RIVALS)
+
+TIME_PANELS = (Panel("efficiency", "processing efficiency, %"), Panel("time", "ns a reading", log_y=True))
+
+_MAKERS: dict[str, Callable[[Market], BorderIndex]] = {
+    BMQ: lambda _: RegionSegmentList(),
+    CEI: lambda market: DiffRmq(partial(Cei, length=_fastest_length(market)), cei.collect, 1),
+    CEI_SMALL: lambda market: DiffRmq(partial(Cei, length=smallest_length(*market.regions())), cei.collect, 1),
+    IS_LIST: lambda _: DiffRmq(IsList, is_list.collect, 1),
+    CHOICE: lambda _: make_index(1),
+}
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """How long a race is: ``n_rounds`` timed ones of ``n_steps`` steps, after one that is not timed."""
+
+    n_rounds: int
+    n_steps: int
+
+
+# A round of 10,000 readings fits no cache but the last; the papers' 1,000 readings a stream are 200 of them.
+LENGTHS = {Scale.SMOKE: Length(3, 1), Scale.REDUCED: Length(7, 5), Scale.FULL: Length(200, 5)}
+
+
+def made(name: str, market: Market) -> BorderIndex:
+    """Return the contestant ``name`` with the market's queries."""
+    index = _MAKERS[name](market)
+    registered(index, market.regions())
+    return index
+
+
+def race(market: Market, length: Length, names: Sequence[str] = PAPERS) -> dict[str, Times]:
+    """Return what each contestant took to follow the market's prices, with the answers checked."""
+    return raced({name: made(name, market) for name in names}, market, length)
+
+
+def raced(indexes: dict[str, BorderIndex], market: Market, length: Length) -> dict[str, Times]:
+    """Return as ``race`` what ``indexes`` took that have the market's queries."""
+    prices = market.prices((length.n_rounds + 1) * length.n_steps)
+    return race_moves(indexes, prices, market.regions(), n_warm=1, n_steps=length.n_steps)
+
+
+def compared(x: float | str, market: Market, scale: Scale, names: Sequence[str] = PAPERS) -> Iterator[Point]:
+    """Yield the points of `TIME_PANELS` at ``x``."""
+    for name, times in race(scaled(market, scale), LENGTHS[scale], names).items():
+        yield counted("efficiency", name, x, times.efficiency)
+        yield Point("time", name, x, *times.spread)
+
+
+def scaled(market: Market, scale: Scale) -> Market:
+    """Return the market, or for a smoke test a tiny one: a two-hundredth of the queries, a fortieth of the streams."""
+    if scale is not Scale.SMOKE:
+        return market
+    return replace(market, n_queries=market.n_queries // 200, n_streams=max(1, market.n_streams // 40))
+
+
+def some(values: Sequence[T], scale: Scale) -> Sequence[T]:
+    """Return the ends of an axis for a smoke test, its ends and middle for a reduced run, else all."""
+    places = {Scale.SMOKE: (0, -1), Scale.REDUCED: (0, len(values) // 2, -1), Scale.FULL: range(len(values))}[scale]
+    return [values[place] for place in places]
+
+
+def ratio(slower: Times, faster: Times) -> float:
+    """Return the median of the rounds' ratios: what disturbs a round, disturbs both in it."""
+    return statistics.median(a / b for a, b in zip(slower.ns, faster.ns, strict=True))
+
+
+def _fastest_length(market: Market) -> int:
+    return _fastest_length_at(replace(market, fluctuation_percent=0.0, n_streams=2_000))
+
+
+@lru_cache(maxsize=1)
+def _fastest_length_at(market: Market) -> int:
+    """Return CEI's L for this query set, whose search times depend on neither steps nor streams."""
+    return fastest_length(*market.regions(), next(market.prices(0)))
