@@ -45,9 +45,13 @@ class PackedQueries:
         n_bytes = self.slots.nbytes + self.regions.nbytes + sum(ranks.nbytes for ranks in self._ranks)
         return n_bytes + (sum(part.nbytes for part in self._tree) if self._tree is not None else 0)
 
+    def ranks_on(self, axis: int, values: Float64s) -> Float64s:
+        """Return the rank of each value on one axis, both float64[n], as `kernels.ranks` defines it."""
+        return ranks_of(self._ranks[axis], values)
+
     def ranks_of(self, values: Float64s) -> Float64s:
-        """Return the rank of each value on its axis, both float64[d, n], as `kernels.ranks` defines it."""
-        return np.stack([ranks_of(ranks, values_k) for ranks, values_k in zip(self._ranks, values, strict=True)])
+        """Return the rank of each value on its axis, both float64[d, n]."""
+        return np.stack([self.ranks_on(axis, values_k) for axis, values_k in enumerate(values)])
 
     def ranks_of_ends(self, regions: Float64s) -> Float64s:
         """Return the ranks of float64[m, d, 2] regions: float64[2, d, m], lower ends before upper ends."""
