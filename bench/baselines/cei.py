@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from bench.baselines.grid_line import Line, cell_of, copy_matching, cover, line_around
+from bench.baselines.grid_line import Line, cell_of, cover, drop_others, line_around
 from bench.baselines.rmq import nbytes_of
-from bench.baselines.trees import build_lists, count_entries
+from bench.baselines.trees import build_lists, copy_upward, count_entries
 from bmq.records import Float64s, Int32s
 
 LENGTHS = tuple(1 << k for k in range(2, 12))  # 4 .. 2048 units; 1 is the Dlist
@@ -67,14 +67,9 @@ def collect(cei: CeiArrays, values: Float64s, i: int, out: Int32s, n_out: int) -
     value = values[0, i]
     cell = cell_of(cei.line, value)
     length = 1 << cei.n_levels
-    lists = (cell >> cei.n_levels) * (2 * length - 1) - 1
-    # int64, else the shift of a signed number by an unsigned one becomes a float.
-    interval = length + (cell & (length - 1))
-    while interval > 0:
-        start, stop = cei.starts[lists + interval], cei.starts[lists + interval + 1]
-        n_out = copy_matching(cei.ids, start, stop, cei.lo, cei.hi, value, out, n_out)
-        interval >>= 1
-    return n_out
+    tree, leaf = cell >> cei.n_levels, length + (cell & (length - 1))
+    stop = copy_upward(cei.starts, cei.ids, tree, leaf, length, out, n_out)
+    return drop_others(out, n_out, stop, cei.lo, cei.hi, value)
 
 
 def smallest_length(lo: Float64s, hi: Float64s, lengths: Sequence[int] = LENGTHS, line: Line | None = None) -> int:

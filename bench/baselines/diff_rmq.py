@@ -16,8 +16,7 @@ from bench.baselines.standing import StandingQueries
 from bmq.index.base import Moves
 from bmq.index.packed import PackedQueries
 from bmq.kernels.buffers import make_room
-from bmq.kernels.cross_check import holds
-from bmq.records import Float64s, Int8s, Int32s
+from bmq.records import Float64s, Int8s, Int32s, Int64s
 
 _UNKNOWN = -1  # in place of a matching set's size
 
@@ -47,8 +46,11 @@ class DiffRmq:
         self._make_rmq = make_rmq
         self._collect = collect
         self._standing = StandingQueries(n_dims)
-        self._table: PackedQueries | None = None
         self._rmq: RmqIndex | None = None
+        self._slots: Int32s = np.empty(0, dtype=np.int32)
+        # In which matching set a row was seen last. Two marks a move, so that none is ever wiped.
+        self._marks: Int64s = np.empty(0, dtype=np.int64)
+        self._last_mark = 0
         # Each stream's matching set, and the value it was retrieved for.
         self._members: Int32s = np.empty((0, 16), dtype=np.int32)
         self._n_members: Int32s = np.empty(0, dtype=np.int32)
@@ -61,10 +63,10 @@ class DiffRmq:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the RMQ index, the query table, and the matching sets as if each had just the room it needs."""
+        """Bytes of the RMQ index, of 12 a query, and of matching sets as if each had just the room it needs."""
         n_kept = int(self._n_members.clip(0).sum())
         kept = 4 * n_kept + self._n_members.nbytes + self._members_at.nbytes
-        return self.nbytes_of_index + self._standing.slots.nbytes + self._standing.regions.nbytes + kept
+        return self.nbytes_of_index + self._slots.nbytes + self._marks.nbytes + kept
 
     def register(self, slots: Int32s, lo: Float64s, hi: Float64s) -> None:
         """Add queries, as `BorderIndex.register`; the next question builds everything anew."""
@@ -81,14 +83,15 @@ class DiffRmq:
 
         A stream whose stored value is not ``previous`` has its previous matching set retrieved, too.
         """
-        table, rmq = self._built()
-        if table is None or rmq is None:
+        rmq = self._built()
+        if rmq is None:
             return _nothing()
         self._make_room_for(streams)
         *found, self._members = _kernels(self._collect).differences(
             rmq.arrays,
-            table.regions,
-            table.slots,
+            self._slots,
+            self._marks,
+            self._last_mark,
             self._members,
             self._n_members,
             self._members_at,
@@ -96,26 +99,30 @@ class DiffRmq:
             np.ascontiguousarray(previous, dtype=np.float64),
             np.ascontiguousarray(current, dtype=np.float64),
         )
+        self._last_mark += 2 * streams.size
         return Moves(*found)
 
     def stab(self, values: Float64s) -> Moves:
         """Return all queries that hold each of ``values``, as `BorderIndex.stab`: the bare RMQ search."""
-        table, rmq = self._built()
-        if table is None or rmq is None:
+        rmq = self._built()
+        if rmq is None:
             return _nothing()
         values = np.ascontiguousarray(values, dtype=np.float64)
-        return Moves(*_kernels(self._collect).matches(rmq.arrays, table.slots, values))
+        return Moves(*_kernels(self._collect).matches(rmq.arrays, self._slots, values))
 
     def _forget(self) -> None:
-        self._table = self._rmq = None
+        self._rmq = None
         self._n_members[:] = _UNKNOWN
 
-    def _built(self) -> tuple[PackedQueries | None, RmqIndex | None]:
-        if self._table is None and self._standing.slots.size:
-            self._table = PackedQueries(self._standing.slots, self._standing.regions)
-            lo, hi = (np.ascontiguousarray(self._table.regions[:, :, end].T) for end in range(2))
+    def _built(self) -> RmqIndex | None:
+        if self._rmq is None and self._standing.slots.size:
+            table = PackedQueries(self._standing.slots, self._standing.regions)
+            lo, hi = (np.ascontiguousarray(table.regions[:, :, end].T) for end in range(2))
             self._rmq = self._make_rmq(lo, hi)
-        return self._table, self._rmq
+            self._slots = table.slots
+            self._marks = np.zeros(self._slots.size, dtype=np.int64)
+            self._last_mark = 0
+        return self._rmq
 
     def _make_room_for(self, streams: Int32s) -> None:
         n_needed = int(streams.max(initial=-1)) + 1
@@ -128,17 +135,14 @@ class DiffRmq:
 
     def _check(self) -> None:
         """State every invariant; for tests."""
-        assert (self._table is None) == (self._rmq is None)
-        known = np.flatnonzero(self._n_members != _UNKNOWN)
-        if self._table is None:
-            assert not known.size
-            return
-        regions = self._table.regions
-        for stream in known:
+        by_slot = dict(zip(self._standing.slots.tolist(), self._standing.regions, strict=True))
+        if self._rmq is not None:
+            assert sorted(self._slots.tolist()) == sorted(by_slot)
+        for stream in np.flatnonzero(self._n_members != _UNKNOWN):
+            members = self._slots[self._members[stream, : self._n_members[stream]]]
             at = self._members_at[:, stream]
-            held = ((regions[:, :, 0] <= at) & (at < regions[:, :, 1])).all(axis=1)
-            members = self._members[stream, : self._n_members[stream]]
-            assert sorted(members.tolist()) == np.flatnonzero(held).tolist()
+            held = [slot for slot, ends in by_slot.items() if (ends[:, 0] <= at).all() and (at < ends[:, 1]).all()]
+            assert sorted(members.tolist()) == sorted(held)
 
 
 def _nothing() -> Moves:
@@ -157,8 +161,9 @@ def _kernels(collect: Collect) -> _Kernels:
     @njit
     def differences(
         arrays: Any,
-        regions: Float64s,
         slots: Int32s,
+        marks: Int64s,
+        last_mark: int,
         members: Int32s,
         n_members: Int32s,
         members_at: Float64s,
@@ -180,14 +185,23 @@ def _kernels(collect: Collect) -> _Kernels:
             n_now = collect(arrays, current, i, matching, 0)
             visits += n_was + n_now
             rows, queries, signs = make_room(rows, queries, signs, n_found, n_was + n_now)
+            only_was = last_mark + 2 * i + 1
+            now = only_was + 1
+            first = n_found
             for e in range(n_was):
-                row = members[stream, e]
-                rows[n_found], queries[n_found], signs[n_found] = i, slots[row], -1
-                n_found += 0 if holds(regions, row, current, i) else 1
+                marks[members[stream, e]] = only_was
             for e in range(n_now):
                 row = matching[e]
-                rows[n_found], queries[n_found], signs[n_found] = i, slots[row], 1
-                n_found += 0 if holds(regions, row, previous, i) else 1
+                queries[n_found] = row
+                n_found += 1 if marks[row] != only_was else 0
+                marks[row] = now
+            first_left = n_found
+            for e in range(n_was):
+                row = members[stream, e]
+                queries[n_found] = row
+                n_found += 1 if marks[row] == only_was else 0
+            for e in range(first, n_found):
+                rows[e], queries[e], signs[e] = i, slots[queries[e]], 1 if e < first_left else -1
             members = _kept(members, stream, matching, n_now)
             n_members[stream] = n_now
             members_at[:, stream] = current[:, i]

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 from numba import njit
 
-from bench.baselines.grid_line import Line, cell_of, copy_matching, cover, line_around
+from bench.baselines.grid_line import Line, cell_of, cover, drop_others, line_around
 from bench.baselines.rmq import nbytes_of
-from bench.baselines.trees import build_lists
+from bench.baselines.trees import build_lists, copy_upward
 from bmq.records import Float64s, Int32s
 
 
@@ -52,5 +52,5 @@ def collect(dlist: DlistArrays, values: Float64s, i: int, out: Int32s, n_out: in
     """Find the rows that hold ``values[0, i]``, as `rmq.Collect`."""
     value = values[0, i]
     cell = cell_of(dlist.line, value)
-    start, stop = dlist.starts[cell], dlist.starts[cell + 1]
-    return copy_matching(dlist.ids, start, stop, dlist.lo, dlist.hi, value, out, n_out)
+    stop = copy_upward(dlist.starts, dlist.ids, cell, 1, 1, out, n_out)
+    return drop_others(out, n_out, stop, dlist.lo, dlist.hi, value)

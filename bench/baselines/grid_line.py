@@ -123,20 +123,18 @@ def _cells_covered(line: Line, lo: Float64s, hi: Float64s) -> tuple[Int64s, Int6
     return first, stop, exact
 
 
-@njit(cache=True, inline="always")
-def copy_matching(
-    ids: Int32s, start: int, stop: int, lo: Float64s, hi: Float64s, value: float, out: Int32s, n_out: int
-) -> int:
-    """Copy the rows of one ID list that hold ``value`` behind ``out[:n_out]``, and return how many there are then.
+@njit(cache=True)
+def drop_others(rows: Int32s, first: int, stop: int, lo: Float64s, hi: Float64s, value: float) -> int:
+    """Turn ``rows[first:stop]``, entries of ID lists, into the rows that hold ``value``; return where they stop.
 
     ``lo`` and ``hi`` are those of `Cover`. Raises nothing.
     """
     if lo.size == 0:
-        for e in range(start, stop):
-            out[n_out + e - start] = ids[e]
-        return n_out + stop - start
-    for e in range(start, stop):
-        row = ids[e] if ids[e] >= 0 else ~ids[e]
-        out[n_out] = row
-        n_out += 1 if ids[e] >= 0 or lo[row] <= value < hi[row] else 0
-    return n_out
+        return stop
+    n_kept = first
+    for e in range(first, stop):
+        entry = rows[e]
+        row = entry if entry >= 0 else ~entry
+        rows[n_kept] = row
+        n_kept += 1 if entry >= 0 or lo[row] <= value < hi[row] else 0
+    return n_kept

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from bench.baselines.rmq import nbytes_of
-from bench.baselines.trees import build_lists
+from bench.baselines.trees import build_lists, copy_upward
 from bmq.records import Float64s, Int32s
 
 
@@ -80,12 +80,9 @@ def _halfway_keys(borders: Float64s, length: int) -> Float64s:
 def collect(is_list: IsListArrays, values: Float64s, i: int, out: Int32s, n_out: int) -> int:
     """Find the rows that hold ``values[0, i]``, as `rmq.Collect`."""
     value = values[0, i]
+    length = is_list.keys.size
     edge = 1
-    while True:
-        start, stop = is_list.starts[edge - 1], is_list.starts[edge]
-        for e in range(start, stop):
-            out[n_out + e - start] = is_list.ids[e]
-        n_out += stop - start
-        if edge >= is_list.keys.size:
-            return n_out
+    while edge < length:
         edge = 2 * edge + (1 if value >= is_list.keys[edge] else 0)
+    # Which edges were passed is known from the last one: those above it are its right shifts.
+    return copy_upward(is_list.starts, is_list.ids, 0, edge, length, out, n_out)
