@@ -32,7 +32,7 @@ class CesArrays(NamedTuple):
     Attributes
     ----------
     starts : int32[n_squares + 1], where each virtual square's list begins in ``entries``; block by block.
-    entries : int32[n_entries], rows; ``~row`` where a point of the square may be outside of the row's region.
+    entries : int32[n_entries], rows; then ``~row`` for those whose region may not hold all of the square.
     lo, hi : float64[2, m], the regions, for the final check.
     left, lower : the corner of the grid.
     unit : the side of a cell.
@@ -96,6 +96,7 @@ class Ces:
         entries = np.empty(starts[-1], dtype=np.int32)
         # Filling moves each end to where its list begins.
         _fill(outer, inner, n_blocks, depth, starts, entries)
+        _sort_certain_first(starts, entries)
         self.arrays = CesArrays(starts, entries, lo, hi, *origin, unit, n_cells, depth)
 
     @property
@@ -117,17 +118,16 @@ def collect(arrays: CesArrays, values: Float64s, i: int, out: Int32s, n_out: int
     block = _first_of_block(column, strip, n_blocks, arrays.depth)
     square = _square(column, strip, 0, arrays.depth)
     for _ in range(arrays.depth + 1):
-        for e in range(arrays.starts[block + square], arrays.starts[block + square + 1]):
-            entry = arrays.entries[e]
-            if entry >= 0:
-                out[n_out] = entry
-                n_out += 1
-                continue
-            row = ~entry
+        first, stop = arrays.starts[block + square], arrays.starts[block + square + 1]
+        while stop > first and arrays.entries[stop - 1] < 0:
+            stop -= 1
+            row = ~arrays.entries[stop]
             out[n_out] = row
             n_out += (
                 (arrays.lo[0, row] <= x) & (x < arrays.hi[0, row]) & (arrays.lo[1, row] <= y) & (y < arrays.hi[1, row])
             )
+        out[n_out : n_out + stop - first] = arrays.entries[first:stop]
+        n_out += stop - first
         square = (square - 1) >> 2
     return n_out
 
@@ -182,6 +182,17 @@ def _fill(outer: Ranges, inner: Ranges, n_blocks: int, depth: int, starts: Int32
             certain = (left <= column) & (column + side - 1 <= right) & (bottom <= strip) & (strip + side - 1 <= top)
             starts[square] -= 1
             entries[starts[square]] = row if certain else ~row
+
+
+@njit(cache=True)
+def _sort_certain_first(starts: Int32s, entries: Int32s) -> None:
+    """Move each list's rows that need a final check behind the others, so that a search copies those in one go."""
+    for square in range(starts.size - 1):
+        stop = starts[square]
+        for e in range(starts[square], starts[square + 1]):
+            if entries[e] >= 0:
+                entries[stop], entries[e] = entries[e], entries[stop]
+                stop += 1
 
 
 @njit(cache=True)
