@@ -1,0 +1,142 @@
+"""Every match index, whatever happens to it, says what the definition says."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from bmq.index.construct_lists import VirtualConstructIndex
+from bmq.index.vci import LciIndex, SciIndex
+from bmq.index.vcr import VcrIndex
+from bmq.index.virtual_grid import VirtualGrid
+from bmq.kernels.virtual_constructs import Axis, Decomposition, Labelling
+from bmq.records import Float64s
+from tests.index_oracle import IndexOracle
+from tests.property.test_index_vs_oracle import N_SLOTS, crossings, intervals, values
+
+pytestmark = pytest.mark.property
+
+# Ranges that some regions reach over and some values lie outside of; a unit that is no integer.
+LINE = VirtualGrid((Axis(-3.0, 1.0, 7),), 4)
+ODD_LINE = VirtualGrid((Axis(-4.5, 0.75, 9),), 2)
+PLANE = VirtualGrid((Axis(-3.0, 1.0, 7), Axis(-4.0, 1.0, 8)), 4)
+ODD_PLANE = VirtualGrid((Axis(-4.5, 0.75, 9), Axis(0.0, 1.5, 2)), 2)
+DECOMPOSED = {"VCR-SD": Decomposition.SIMPLE, "VCR-OD": Decomposition.OVERLAPPED}
+
+KINDS: dict[str, Callable[..., VirtualConstructIndex]] = {
+    **{
+        f"{name} {where}": partial(make, grid)
+        for name, make in (("SCI", SciIndex), ("LCI", LciIndex))
+        for where, grid in (("integers", LINE), ("odd units", ODD_LINE), ("auto", None))
+    },
+    **{
+        f"{name} {where}": partial(VcrIndex, grid, decomposition=decomposition)
+        for name, decomposition in DECOMPOSED.items()
+        for where, grid in (("integers", PLANE), ("odd units", ODD_PLANE), ("auto", None))
+    },
+    "LCI by point": partial(LciIndex, LINE, labelling=Labelling.BY_POINT),
+    "VCR-OD by point": partial(VcrIndex, PLANE, decomposition=Decomposition.OVERLAPPED, labelling=Labelling.BY_POINT),
+}
+
+
+class MatchMachine(RuleBasedStateMachine):
+    """Random changes and questions, put to an index and to the oracle."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.index = self.make_index()
+        self.oracle = IndexOracle()
+
+    def make_index(self) -> VirtualConstructIndex:
+        raise NotImplementedError
+
+    @precondition(lambda self: len(self.oracle.regions) < N_SLOTS)
+    @rule(data=st.data(), n_alike=st.integers(1, 3))
+    def register(self, data: st.DataObject, n_alike: int) -> None:
+        free = sorted(set(range(N_SLOTS)) - set(self.oracle.regions))
+        slots = data.draw(st.lists(st.sampled_from(free), min_size=1, unique=True), label="slots")
+        region = st.lists(intervals, min_size=self.index.n_dims, max_size=self.index.n_dims)
+        kinds = data.draw(st.lists(region, min_size=n_alike, max_size=n_alike), label="regions")
+        # Cycled, so that many queries share a region.
+        regions = np.array([kinds[i % n_alike] for i in range(len(slots))])
+        lo, hi = regions[:, :, 0].T, regions[:, :, 1].T
+        self.index.register(np.array(slots, dtype=np.int32), lo, hi)
+        self.oracle.register(slots, lo, hi)
+
+    @precondition(lambda self: self.oracle.regions)
+    @rule(data=st.data())
+    def deregister(self, data: st.DataObject) -> None:
+        registered = sorted(self.oracle.regions)
+        slots = data.draw(st.lists(st.sampled_from(registered), min_size=1, unique=True), label="slots")
+        self.index.deregister(np.array(slots, dtype=np.int32))
+        self.oracle.deregister(slots)
+
+    @rule(data=st.data())
+    def stab(self, data: st.DataObject) -> None:
+        point = st.lists(values, min_size=self.index.n_dims, max_size=self.index.n_dims)
+        points = data.draw(st.lists(point, max_size=6), label="values")
+        at = np.array(points, dtype=np.float64).reshape(-1, self.index.n_dims).T
+        assert crossings(self.index.stab(at)) == self.oracle.stab(at)
+
+    @invariant()
+    def every_invariant_of_the_index_holds(self) -> None:
+        self.index._check()
+
+
+@pytest.mark.parametrize("growth", [1, 4])
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_sequence_of_changes_and_questions_gets_the_answers_of_the_definition(kind: str, growth: int) -> None:
+    class Machine(MatchMachine):
+        def make_index(self) -> VirtualConstructIndex:
+            # Layers as small as one query, so that there are several of them, and they merge all the time.
+            return KINDS[kind](growth=growth, smallest_layer=1)
+
+    run_state_machine_as_test(Machine, settings=settings(stateful_step_count=15, max_examples=50))
+
+
+def spread(rng: np.random.Generator, scale: str, shape: tuple[int, ...]) -> Float64s:
+    """Return numbers that lie evenly, on integers, or around one with outliers far away."""
+    if scale == "even":
+        return rng.uniform(0, 100, shape)
+    if scale == "integers":
+        return rng.integers(0, 100, shape).astype(np.float64)
+    return rng.standard_cauchy(shape)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.endswith("auto")])
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    scale=st.sampled_from(["even", "integers", "outliers"]),
+    size=st.sampled_from([1e-3, 1.0, 30.0]),
+)
+@settings(max_examples=15)
+def test_many_queries_get_the_answers_of_the_definition_in_memory_that_does_not_depend_on_their_sides(
+    kind: str, seed: int, scale: str, size: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    index = KINDS[kind](smallest_layer=50)
+    oracle = IndexOracle()
+    for part in np.array_split(rng.permutation(600).astype(np.int32), 4):
+        lo = spread(rng, scale, (index.n_dims, part.size))
+        # Sides over six powers of ten, and some without an end.
+        hi = np.nextafter(lo + size * rng.lognormal(0, 3, lo.shape), np.inf)
+        if scale == "integers":
+            hi = np.ceil(hi)
+        lo[rng.random(lo.shape) < 0.03] = -np.inf
+        hi[rng.random(hi.shape) < 0.03] = np.inf
+        index.register(part, lo, hi)
+        oracle.register(part.tolist(), lo, hi)
+        gone = part[rng.random(part.size) < 0.2]
+        index.deregister(gone)
+        oracle.deregister(gone.tolist())
+
+        at = spread(rng, scale, (index.n_dims, 300))
+
+        assert crossings(index.stab(at)) == oracle.stab(at)
+    for structure, table in index._settled():
+        assert structure.n_entries <= 16 * len(table)
+        assert structure.nbytes <= 300 * len(table) + 20_000
