@@ -4,16 +4,21 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 from numba import njit
 
 from bench.baselines import cei, dlist, is_list
+from bench.baselines.brute_force import TILE, BruteForce
 from bench.baselines.diff_rmq import DiffRmq
-from bench.baselines.grid_line import Line
+from bench.baselines.grid_line import Line, begin_of, cell_of, cover, line_around
+from bench.baselines.trees import build_lists
 from bmq.index.base import BorderIndex
-from tests.property.test_index_vs_oracle import IndexMachine
+from tests.index_oracle import IndexOracle
+from tests.property.test_index_vs_oracle import IndexMachine, crossings, values
 
 pytestmark = pytest.mark.property
 
@@ -43,25 +48,31 @@ def scan(ends: Ends, values: Any, i: int, out: Any, n_out: int) -> int:
     return n_out
 
 
-# The coarse grid of the values, of which the line covers a part; a unit of 2 puts half of the borders off its
-# grid lines, and an origin of 0.25 all of them.
-LINES = [Line(-3.0, 1.0, 7), Line(-4.0, 2.0, 3), Line(-4.75, 0.5, 19)]
+# Lines that cover a part of the values. A unit of 2 puts half of the coarse borders off the grid lines, an origin
+# of 0.25 all of them.
+WHOLE = Line(-3.0, 1.0, 7)
+DOUBLE = Line(-4.0, 2.0, 3)
+SHIFTED = Line(-3.75, 1.0, 8)
+
+
+def diff_cei(length: int, line: Line | None = None) -> DiffRmq:
+    return DiffRmq(partial(cei.Cei, length=length, line=line), cei.collect, 1)
+
+
+def diff_dlist(line: Line | None = None) -> DiffRmq:
+    return DiffRmq(partial(dlist.Dlist, line=line), dlist.collect, 1)
+
 
 BASELINES: dict[str, Callable[[], BorderIndex]] = {
-    **{
-        f"CEI of {length}, {line.unit} from {line.origin}": partial(
-            DiffRmq, partial(cei.Cei, length=length, line=line), cei.collect, 1
-        )
-        for length in (1, 4, 64)
-        for line in LINES
-    },
-    **{
-        f"Dlist, {line.unit} from {line.origin}": partial(DiffRmq, partial(dlist.Dlist, line=line), dlist.collect, 1)
-        for line in LINES
-    },
+    "CEI of 1": partial(diff_cei, 1, WHOLE),
+    "CEI of 4": partial(diff_cei, 4, WHOLE),
+    "CEI of 4, off the grid": partial(diff_cei, 4, DOUBLE),
+    "CEI of 64, off the grid": partial(diff_cei, 64, SHIFTED),
+    "Dlist": partial(diff_dlist, WHOLE),
+    "Dlist, off the grid": partial(diff_dlist, DOUBLE),
     "IS-list": partial(DiffRmq, is_list.IsList, is_list.collect, 1),
-    "scan, 1-D": partial(DiffRmq, Scan, scan, 1),
     "scan, 2-D": partial(DiffRmq, Scan, scan, 2),
+    **{f"brute force, {n_dims}-D": partial(BruteForce, n_dims) for n_dims in (1, 2, 3)},
 }
 
 
@@ -73,4 +84,110 @@ def test_any_sequence_of_changes_and_questions_gets_the_answers_of_the_definitio
         def make_index(self) -> BorderIndex:
             return make()
 
-    run_state_machine_as_test(Machine, settings=settings(stateful_step_count=25))
+    run_state_machine_as_test(Machine, settings=settings(max_examples=50, stateful_step_count=20))
+
+
+LARGE: dict[str, Callable[[], BorderIndex]] = {
+    "CEI of 1": partial(diff_cei, 1),
+    "CEI of 64": partial(diff_cei, 64),
+    "CEI of 16, a part of the range": partial(diff_cei, 16, Line(100.0, 2.0, 300)),
+    "Dlist": diff_dlist,
+    "IS-list": partial(DiffRmq, is_list.IsList, is_list.collect, 1),
+    **{f"brute force, {n_dims}-D": partial(BruteForce, n_dims) for n_dims in (1, 2)},
+}
+
+
+@pytest.mark.parametrize("make", LARGE.values(), ids=LARGE)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    width=st.sampled_from([1.0, 30.0, 900.0]),
+    step=st.sampled_from([0.3, 10.0, 1000.0]),
+    on_grid=st.booleans(),
+)
+@settings(max_examples=5)
+def test_many_queries_and_moves_get_the_answers_of_the_definition(
+    make: Callable[[], BorderIndex], seed: int, width: float, step: float, on_grid: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    index, oracle = make(), IndexOracle()
+    n_dims, n_queries, n_moves = index.n_dims, 600, 300
+    before = rng.uniform(-100, 1100, (n_dims, n_moves))
+    streams = rng.permutation(n_moves).astype(np.int32)
+    for part in np.array_split(rng.permutation(n_queries).astype(np.int32), 2):
+        lo = rng.uniform(0, 1000, (n_dims, part.size))
+        hi = lo + width * rng.lognormal(0, 1, lo.shape)
+        if on_grid:
+            lo, hi = np.floor(lo), np.ceil(hi)
+        lo[rng.random(lo.shape) < 0.03] = -np.inf
+        hi[rng.random(hi.shape) < 0.03] = np.inf
+        index.register(part, lo, hi)
+        oracle.register(part.tolist(), lo, hi)
+        gone = part[rng.random(part.size) < 0.2]
+        index.deregister(gone)
+        oracle.deregister(gone.tolist())
+        for _ in range(2):  # the second time, every matching set is known
+            after = before + rng.normal(0, step, before.shape)
+            assert crossings(index.moves(streams, before, after)) == oracle.moves(before, after)
+            before = after
+        assert crossings(index.stab(after)) == oracle.stab(after)
+    index._check()
+
+
+def test_brute_force_reaches_every_tile() -> None:
+    index = BruteForce(1)
+    lo = np.arange(2 * TILE + 3, dtype=np.float64)[None]
+    index.register(np.arange(lo.size, dtype=np.int32), lo, lo + 1)
+
+    assert index.stab(lo).queries.tolist() == list(range(lo.size))
+
+
+@given(line=st.sampled_from([WHOLE, DOUBLE, SHIFTED, Line(0.1, 0.3, 17), Line(-1e6, 1.0, 1 << 21)]), value=values)
+@example(line=Line(-1e6, 1.0, 1 << 21), value=np.nextafter(5.0, 0.0))  # value - origin rounds to a grid line
+def test_a_cell_holds_its_values_however_the_division_rounds(line: Line, value: float) -> None:
+    cell = cell_of(line, value)
+
+    assert cell == 0 or begin_of(line, cell) <= value
+    assert cell == line.n_units + 1 or value < begin_of(line, cell + 1)
+
+
+def test_only_rows_with_an_end_off_the_grid_are_compared_with_values() -> None:
+    lo, hi = np.array([-3.0, -np.inf, -2.5, -9.0]), np.array([2.0, np.inf, 1.0, 0.0])
+
+    assert cover(WHOLE, lo, hi).entries.tolist() == [0, 1, ~2, ~3]
+    assert cover(WHOLE, lo[:2], hi[:2]).lo.size == 0
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 40), st.integers(1, 41)), max_size=8),
+    length=st.sampled_from([1, 2, 8, 64]),
+)
+def test_a_cell_meets_each_row_that_covers_it_in_exactly_one_list(rows: list[tuple[int, int]], length: int) -> None:
+    first = np.array([first for first, _ in rows], dtype=np.int64)
+    stop = first + np.array([width for _, width in rows], dtype=np.int64)
+    n_cells = 82
+    starts, ids = build_lists(first, stop, np.arange(first.size, dtype=np.int32), n_cells, length)
+
+    for cell in range(n_cells):
+        met = []
+        node = length + cell % length
+        while node:
+            at = cell // length * (2 * length - 1) + node - 1
+            met += ids[starts[at] : starts[at + 1]].tolist()
+            node //= 2
+        assert sorted(met) == np.flatnonzero((first <= cell) & (cell < stop)).tolist()
+
+
+def test_a_unit_that_does_not_fit_is_refused() -> None:
+    far = np.array([[0.0, 1e12]])
+    with pytest.raises(ValueError, match="choose a larger unit"):
+        line_around(far, far + 1)
+    with pytest.raises(ValueError, match="cannot be told apart"):
+        cover(Line(1e17, 1.0, 5), far[0], far[0] + 1)
+
+
+def test_the_shortest_lists_are_found_without_building_them() -> None:
+    lo = np.random.default_rng(1).integers(0, 5_000, (1, 400)).astype(np.float64)
+    lengths = (4, 16, 64, 256)
+    sizes = [cei.Cei(lo, lo + 100, length).nbytes for length in lengths]
+
+    assert cei.smallest_length(lo, lo + 100, lengths) == lengths[int(np.argmin(sizes))]
