@@ -3,7 +3,6 @@
 Knows what an ID list is searched for; how rows get into the lists is `trees`, the attribute range `grid_line`.
 """
 
-import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -16,7 +15,6 @@ from bench.baselines.trees import build_lists, copy_upward, count_entries
 from bmq.records import Float64s, Int32s
 
 LENGTHS = tuple(1 << k for k in range(2, 12))  # 4 .. 2048 units; 1 is the Dlist
-N_ROUNDS = 7
 
 
 class CeiArrays(NamedTuple):
@@ -82,33 +80,3 @@ def smallest_length(lo: Float64s, hi: Float64s, lengths: Sequence[int] = LENGTHS
         count_entries(rows.first, rows.stop, length, counts)
         n_words.append(counts.size + int(counts.sum()))
     return lengths[int(np.argmin(n_words))]
-
-
-def fastest_length(
-    lo: Float64s, hi: Float64s, values: Float64s, lengths: Sequence[int] = LENGTHS, line: Line | None = None
-) -> int:
-    """Return which of ``lengths`` searches ``values`` (float64[1, n]) fastest, by processor time.
-
-    The shortest of several rounds counts: what other processes do can only add to it.
-    """
-    times = []
-    for length in lengths:
-        arrays = Cei(lo, hi, length, line).arrays
-        _collect_all(arrays, values[:, :1], lo.shape[1])
-        rounds = []
-        for _ in range(N_ROUNDS):
-            begin = time.thread_time()
-            _collect_all(arrays, values, lo.shape[1])
-            rounds.append(time.thread_time() - begin)
-        times.append(min(rounds))
-    return lengths[int(np.argmin(times))]
-
-
-@njit(cache=True)
-def _collect_all(cei: CeiArrays, values: Float64s, n_rows: int) -> int:
-    """Return how many rows hold any of the values, with repetition: so that no search can be left out."""
-    out = np.empty(n_rows, dtype=np.int32)
-    n_found = 0
-    for i in range(values.shape[1]):
-        n_found += collect(cei, values, i, out, 0)
-    return n_found
