@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.baselines.published_walk import PublishedWalk
 from bmq.index.border_grid import BorderGrid
 from bmq.index.layered import Layered
 from bmq.index.nd_bmq import NdBmq
@@ -21,6 +22,7 @@ pytestmark = pytest.mark.property
 # Layers of 50 queries and more, so that 600 make several.
 INDEXES = [
     partial(RegionSegmentList, smallest_layer=50),
+    partial(PublishedWalk, smallest_layer=50),
     partial(BorderGrid, smallest_layer=50),
     partial(NdBmq, 2, smallest_layer=50),
     partial(NdBmq, 3, smallest_layer=50),
@@ -36,7 +38,7 @@ def spread(rng: np.random.Generator, kind: str, shape: tuple[int, ...]) -> Float
     return rng.standard_cauchy(shape)
 
 
-@pytest.mark.parametrize("make", INDEXES, ids=["segments", "grid", "2-D BMQ", "3-D BMQ"])
+@pytest.mark.parametrize("make", INDEXES, ids=["segments", "published walk", "grid", "2-D BMQ", "3-D BMQ"])
 @given(
     seed=st.integers(0, 2**32 - 1),
     kind=st.sampled_from(["even", "towns", "outliers"]),

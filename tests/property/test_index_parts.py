@@ -2,13 +2,18 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bmq.index.border_grid import BorderGrid, GridCells
+from bmq.index.region_segments import RegionSegmentList
+from bmq.kernels.delta_sets import BLOCK, build_delta_sets
+from bmq.kernels.delta_sets import find_rs_node as find_place
+from bmq.kernels.delta_sets import is_in_rs_node as is_in_place
 from bmq.kernels.ranks import make_ranks, ranks_of
 from bmq.kernels.stab import FANOUT, build_boxes, holding_queries
 from bmq.kernels.walk import find_rs_node
+from tests.index_oracle import IndexOracle
 
 pytestmark = pytest.mark.property
 
@@ -82,3 +87,78 @@ def test_a_packed_tree_in_any_order_finds_every_region(n_rows: int, value: float
 
     assert sorted(queries.tolist()) == np.flatnonzero((lo <= value) & (value < lo + 2)).tolist()
     assert visits <= n_rows
+
+
+@given(lo=st.lists(sizes, min_size=1, max_size=60), width=st.sampled_from([5e-324, 1.0, 1e308]), values=st.lists(sizes))
+@example(lo=[0.0], width=1.0, values=[])  # one border of either kind
+@example(lo=[3.0] * 40, width=1.0, values=[])  # all borders equal, so no step of rank holds any but the last
+@example(lo=[-1.7e308, -0.0, 0.0, 5e-324, 1.6e308], width=1e308, values=[])
+def test_the_rs_node_of_a_value_is_how_many_borders_of_either_kind_are_at_or_below_it(
+    lo: list[float], width: float, values: list[float]
+) -> None:
+    # Some regions have no lower border, and some no upper one: a width that overflows.
+    lower = np.sort(np.array([-np.inf, *lo]))
+    with np.errstate(over="ignore"):
+        upper = np.nextafter(lower + width, np.inf)
+    upper[0] = 1.0
+    sets = build_delta_sets(np.stack((lower, upper), axis=-1)[:, None, :])
+    ascending = np.sort(upper)
+
+    for value in [*values, *lower[np.isfinite(lower)], *upper[np.isfinite(upper)]]:
+        found = find_place(sets, value)
+
+        assert found == (np.searchsorted(lower, value, side="right"), np.searchsorted(ascending, value, side="right"))
+        assert is_in_place(sets, *found, value)
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    width=st.sampled_from([0.0, 1.0, 100.0]),
+    n_gone=st.sampled_from([0, 3, 1_000]),
+    n_wide=st.sampled_from([0, 1, 5]),
+)
+@settings(max_examples=30)
+def test_a_leap_over_many_blocks_misses_none_of_the_few_that_reach_further(
+    seed: int, width: float, n_gone: int, n_wide: int
+) -> None:
+    # Moves of any length over 150 blocks of narrow queries, with a wide one here and there, and equal borders.
+    rng = np.random.default_rng(seed)
+    n_queries, n_moves = 150 * BLOCK + 3, 100
+    index, oracle = RegionSegmentList(), IndexOracle()
+    lo = rng.integers(0, 4_000, (1, n_queries)) / 4
+    hi = np.nextafter(lo + width * rng.random(lo.shape), np.inf)
+    hi[0, :n_wide] = np.nextafter(lo[0, :n_wide] + 1_000 * rng.random(n_wide), np.inf)
+    slots = rng.permutation(n_queries).astype(np.int32)
+    gone = rng.choice(slots, n_gone, replace=False)
+    for kind in (index, oracle):
+        kind.register(slots, lo, hi)
+    streams = np.arange(n_moves, dtype=np.int32)
+    before = rng.integers(0, 4_000, (1, n_moves)) / 4
+    index.moves(streams, before, before)
+    for kind in (index, oracle):
+        kind.deregister(gone)
+
+    for step in (0.5, 30.0, 1_000.0):
+        after = before + rng.integers(-step * 4, step * 4, before.shape) / 4
+
+        moves = index.moves(streams, before, after)
+
+        assert sorted(zip(moves.rows.tolist(), moves.queries.tolist(), moves.signs.tolist(), strict=True)) == (
+            oracle.moves(before, after)
+        )
+        before = after
+
+
+def test_a_long_move_looks_at_one_summary_for_a_block_of_jumped_over_queries() -> None:
+    n_queries = 10_000
+    index = RegionSegmentList()
+    lo = np.arange(n_queries, dtype=np.float64)[None]
+    index.register(np.arange(n_queries, dtype=np.int32), lo, lo + 2)
+
+    up = index.moves(np.zeros(1, dtype=np.int32), np.array([[100.5]]), np.array([[9_000.5]]))
+    down = index.moves(np.zeros(1, dtype=np.int32), np.array([[9_000.5]]), np.array([[100.5]]))
+
+    for moves in (up, down):
+        assert sorted(moves.queries.tolist()) == [99, 100, 8_999, 9_000]
+        # +DQ and -DQ hold 8,900 queries each; a leap begins and ends within a block.
+        assert moves.visits <= 2 * (8_900 // BLOCK + 3 * BLOCK)

@@ -16,6 +16,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from bench.baselines.published_walk import PublishedWalk
 from bmq.index.base import BorderIndex, Moves
 from bmq.index.border_grid import BorderGrid
 from bmq.index.layered import Layered
@@ -118,8 +119,8 @@ class IndexMachine(RuleBasedStateMachine):
 @pytest.mark.parametrize("growth", [1, 4])
 @pytest.mark.parametrize(
     "kind",
-    [RegionSegmentList, BorderGrid, *(partial(NdBmq, n_dims) for n_dims in (1, 2, 3, 4))],
-    ids=["segments", "grid", "1-D BMQ", "2-D BMQ", "3-D BMQ", "4-D BMQ"],
+    [RegionSegmentList, PublishedWalk, BorderGrid, *(partial(NdBmq, n_dims) for n_dims in (1, 2, 3, 4))],
+    ids=["segments", "published walk", "grid", "1-D BMQ", "2-D BMQ", "3-D BMQ", "4-D BMQ"],
 )
 def test_any_sequence_of_changes_and_questions_gets_the_answers_of_the_definition(
     kind: Callable[..., Layered], growth: int

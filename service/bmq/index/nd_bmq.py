@@ -9,9 +9,8 @@ import numpy as np
 from bmq.index.base import Moves, joined
 from bmq.index.layered import Layered
 from bmq.index.packed import PackedQueries
-from bmq.index.region_segments import check_hints, check_rs_list, hints_for
 from bmq.kernels.cross_check import cross_checked_queries
-from bmq.kernels.rs_list import build_rs_list
+from bmq.kernels.rs_list import RsList, build_rs_list
 from bmq.records import Float64s, Int32s
 
 
@@ -55,3 +54,36 @@ class CrossCheckedLists:
         for k, rs_list in enumerate(self._rs_lists):
             check_rs_list(rs_list, table.regions[:, k])
             check_hints(self._hints[k], rs_list)
+
+
+def hints_for(streams: Int32s, hints: Int32s) -> Int32s:
+    """Return ``hints``, or a longer copy with a place for each of ``streams``; a new one is RS node 0."""
+    n_needed = int(streams.max(initial=-1)) + 1
+    if n_needed <= hints.size:
+        return hints
+    longer = np.zeros(max(n_needed, 2 * hints.size), dtype=np.int32)
+    longer[: hints.size] = hints
+    return longer
+
+
+def check_hints(hints: Int32s, rs_list: RsList) -> None:
+    """State what holds of position hints; for tests."""
+    assert ((hints >= 0) & (hints <= rs_list.borders.size)).all()
+
+
+def check_rs_list(rs_list: RsList, intervals: Float64s) -> None:
+    """State every invariant of the RS list of float64[m, 2] intervals; for tests."""
+    borders = rs_list.borders
+    assert (borders[1:] > borders[:-1]).all()
+    assert np.isfinite(borders).all()
+    for starts, rows, ends in (
+        (rs_list.plus_starts, rs_list.plus_rows, intervals[:, 0]),
+        (rs_list.minus_starts, rs_list.minus_rows, intervals[:, 1]),
+    ):
+        # Each finite end is in the delta query set of the RS node that begins there, and in no other.
+        assert sorted(rows.tolist()) == np.flatnonzero(np.isfinite(ends)).tolist()
+        assert starts.size == borders.size + 2
+        assert (starts[0], starts[1], starts[-1]) == (0, 0, rows.size)
+        assert (ends[rows] == np.repeat(borders, np.diff(starts[1:]))).all()
+    # No RS node without a delta query: those were merged with the one below.
+    assert (np.diff(rs_list.plus_starts[1:]) + np.diff(rs_list.minus_starts[1:]) > 0).all()

@@ -31,7 +31,11 @@ class PackedQueries:
         self._ranks = [_ranks_among(regions[:, k]) for k in range(regions.shape[1])]
         ranks = self.ranks_of_ends(regions)
         self.mean_sides: Float64s = (ranks[1] - ranks[0]).mean(axis=1)
-        order = np.argsort(kernel.packing_keys(ranks, self.mean_sides))
+        if regions.shape[1] == 1:
+            # On a line, the order of lower borders keeps neighbours together, too, and is +DQ (`kernels.delta_sets`).
+            order = np.argsort(regions[:, 0, 0])
+        else:
+            order = np.argsort(kernel.packing_keys(ranks, self.mean_sides))
         self.slots: Int32s = slots[order]
         self.regions: Float64s = regions[order]
         self._tree: tuple[Float64s, Int64s] | None = None

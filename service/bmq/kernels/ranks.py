@@ -79,6 +79,22 @@ def _bucket(value: float, start: float, per_unit: float) -> int:
     return int(position if position < N_BUCKETS - 1.0 else N_BUCKETS - 1.0)
 
 
+@njit(cache=True, inline="always")
+def rank_of(ranks: Ranks, value: float) -> float:
+    """Return the rank of one value, as ``ranks_of``."""
+    bucket = _bucket(value, ranks.start, ranks.per_unit)
+    line, last = ranks.firsts[bucket], ranks.firsts[bucket + 1]
+    while line < last:
+        middle = (line + last) >> 1
+        if value >= ranks.knots[middle]:
+            line = middle + 1
+        else:
+            last = middle
+    rank = ranks.lines[line, 1] + (value - ranks.lines[line, 0]) * ranks.lines[line, 2]
+    # Rounding, or NaN from infinity times 0, must not carry it past the line's end.
+    return float(rank if rank < ranks.lines[line, 3] else ranks.lines[line, 3])
+
+
 @njit(cache=True)
 def ranks_of(ranks: Ranks, values: Float64s) -> Float64s:
     """Return the rank of each value, 0..1. It never falls as the value rises, whatever is rounded.
@@ -97,19 +113,7 @@ def ranks_of(ranks: Ranks, values: Float64s) -> Float64s:
     -----
     Raises nothing. O(1) a value where borders lie evenly, O(log knots) where they crowd.
     """
-    knots, lines, firsts = ranks.knots, ranks.lines, ranks.firsts
     found = np.empty(values.size, dtype=np.float64)
     for i in range(values.size):
-        value = values[i]
-        bucket = _bucket(value, ranks.start, ranks.per_unit)
-        line, last = firsts[bucket], firsts[bucket + 1]
-        while line < last:
-            middle = (line + last) >> 1
-            if value >= knots[middle]:
-                line = middle + 1
-            else:
-                last = middle
-        rank = lines[line, 1] + (value - lines[line, 0]) * lines[line, 2]
-        # Rounding, or NaN from infinity times 0, must not carry it past the line's end.
-        found[i] = rank if rank < lines[line, 3] else lines[line, 3]
+        found[i] = rank_of(ranks, values[i])
     return found

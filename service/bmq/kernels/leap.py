@@ -1,0 +1,246 @@
+"""Finds the queries that moves along a line enter or leave, and leaps over those that a move jumps over.
+
+    move up           from ·------------------------------------------· to
+    +DQ between            [  jumped over  |  jumped over  | b . . b b]     highest[block] <= to: leap
+    -DQ between            [b b . b | jumped over  |  jumped over  |  ]     lowest row of block > from: leap
+
+Pure: arrays in, numbers out. What the delta query sets are is `delta_sets`' to say.
+"""
+
+import numpy as np
+from numba import njit
+
+from bmq.kernels.buffers import make_room
+from bmq.kernels.delta_sets import BLOCK, BLOCK_BITS, DeltaSets, Places, find_rs_node, is_in_rs_node, signed
+from bmq.records import Float64s, Int8s, Int32s
+
+# Moves that are looked up together, so that the processor need not wait for one RS node after another.
+MOVES_TOGETHER = 64
+# Up to here delta queries are looked at one by one; more are worth the two blocks in which a leap begins and ends.
+LONG = 4 * BLOCK
+# Copied together without a branch, so with some behind the end, which the next ones overwrite. Most ranges of ten
+# delta queries then need no second round, and a wrong guess of the processor costs as much as 40 copies.
+CHUNK = 16
+_RESERVE = MOVES_TOGETHER * LONG + 2 * CHUNK
+
+
+@njit(cache=True)
+def net_queries(
+    sets: DeltaSets, slots: Int32s, hints: Places, streams: Int32s, previous: Float64s, current: Float64s
+) -> tuple[Int32s, Int32s, Int8s, int]:
+    """Return the queries that each move enters or leaves in one dimension.
+
+    Three steps for a block of moves: (1) find the delta query sets between the two RS nodes, (2) keep the queries
+    that were not jumped over, (3) drop those that were deregistered.
+
+    Parameters
+    ----------
+    sets : DeltaSets
+    slots : int32[m]
+        Query slot of each row, negative where it was deregistered.
+    hints : uint32[2 * n_streams]
+        RS node (p, q) of each stream's last reading, each 0..m; written.
+    streams : int32[n]
+        Which stream moves.
+    previous, current : float64[n]
+        From where, to where; finite.
+
+    Returns
+    -------
+    rows, queries : int32[k]
+        Which of the n moves, ascending, and query slots.
+    signs : int8[k]
+    visits : int
+        How many delta queries, and summaries of a block of them, were looked at.
+
+    Notes
+    -----
+    Raises nothing.
+
+    Source: Lee et al., BMQ-Index, MDM 2006, section 3.3, and BMQ-Processor, lemma 1. Departures: the delta query
+    sets between two RS nodes are one range each, so the nodes between need no visit. The papers subtract the union
+    of -DQ from the union of +DQ to drop the queries that were jumped over; here one comparison says the same: a
+    query of +DQ was jumped over exactly if it also ends at or below the upper value, one of -DQ exactly if it
+    begins above the lower value. A move shorter than every region jumps over none, and a block of delta queries
+    that were all jumped over is not looked at.
+    """
+    rows = np.empty(2 * streams.size + _RESERVE, dtype=np.int32)
+    queries = np.empty(2 * streams.size + _RESERVE, dtype=np.int32)
+    signs = np.empty(2 * streams.size + _RESERVE, dtype=np.int8)
+    ranges = np.empty(4 * MOVES_TOGETHER, dtype=np.uint32)
+    n_found, visits = 0, 0
+    last_chunk = slots.size - CHUNK
+    for block in range(0, streams.size, MOVES_TOGETHER):
+        stop = min(block + MOVES_TOGETHER, streams.size)
+        # 1.
+        _find_delta_sets(sets, hints, streams, previous, current, block, stop, ranges)
+        # 2.
+        n_before = n_found
+        if n_found + _RESERVE > rows.size:
+            # As many more as the moves so far let expect: copying twice and twice again would cost as much as finding.
+            n_expected = n_found * (streams.size - block) // max(block, 1)
+            rows, queries, signs = make_room(rows, queries, signs, n_found, n_expected + _RESERVE)
+        for i in range(block, stop):
+            b = 4 * (i - block)
+            plus, plus_stop = signed(ranges[b]), signed(ranges[b + 1])
+            minus, minus_stop = signed(ranges[b + 2]), signed(ranges[b + 3])
+            above, below = max(previous[i], current[i]), min(previous[i], current[i])
+            n_delta = (plus_stop - plus) + (minus_stop - minus)
+            if n_delta > LONG:
+                rows, queries, signs = make_room(rows, queries, signs, n_found, n_delta + _RESERVE)
+            # Rounding keeps the order: where hi <= above and lo > below, hi - lo is not more than above - below.
+            if above - below < sets.narrowest and max(plus_stop, minus_stop) <= last_chunk:
+                middle = n_found + plus_stop - plus
+                n_kept = n_found + n_delta
+                _copy_plus(slots, plus, plus_stop, queries, n_found)
+                _copy_minus(sets.minus_rows, slots, minus, minus_stop, queries, middle)
+                visits += n_delta
+            elif n_delta <= LONG:
+                middle = _keep_plus(sets, slots, plus, plus_stop, above, queries, n_found)
+                n_kept = _keep_minus(sets, slots, minus, minus_stop, plus, queries, middle)
+                visits += n_delta
+            else:
+                middle, n_plus_visits = _leap_plus(sets, slots, plus, plus_stop, above, queries, n_found)
+                n_kept, n_minus_visits = _leap_minus(sets, slots, minus, minus_stop, plus, queries, middle)
+                visits += n_plus_visits + n_minus_visits
+            # Moving down swaps +DQ and -DQ.
+            sign = 1 if current[i] > previous[i] else -1
+            _fill(rows, n_found, n_kept, i)
+            _fill(signs, n_found, middle, sign)
+            _fill(signs, middle, n_kept, -sign)
+            n_found = n_kept
+        # 3.
+        n_found = _drop_gone(rows, queries, signs, n_before, n_found)
+    return rows[:n_found], queries[:n_found], signs[:n_found], visits
+
+
+@njit(cache=True)
+def _find_delta_sets(
+    sets: DeltaSets,
+    hints: Places,
+    streams: Int32s,
+    previous: Float64s,
+    current: Float64s,
+    block: int,
+    stop: int,
+    ranges: Places,
+) -> None:
+    """Write where +DQ and then -DQ of the RS nodes on each way begin and stop, uint32[4] a move; write the hints."""
+    # Two loops: of the many loads of a search, more are then under way at once.
+    for i in range(block, stop):
+        b, hint = 4 * (i - block), 2 * signed(streams[i])
+        plus, minus = signed(hints[hint]), signed(hints[hint + 1])
+        if not is_in_rs_node(sets, plus, minus, previous[i]):
+            plus, minus = find_rs_node(sets, previous[i])
+        ranges[b], ranges[b + 2] = plus, minus
+    for i in range(block, stop):
+        b, hint = 4 * (i - block), 2 * signed(streams[i])
+        plus, minus = find_rs_node(sets, current[i])
+        hints[hint], hints[hint + 1] = plus, minus
+        plus_before, minus_before = signed(ranges[b]), signed(ranges[b + 2])
+        ranges[b], ranges[b + 1] = min(plus_before, plus), max(plus_before, plus)
+        ranges[b + 2], ranges[b + 3] = min(minus_before, minus), max(minus_before, minus)
+
+
+@njit(cache=True, inline="always")
+def _copy_plus(slots: Int32s, first: int, stop: int, queries: Int32s, n: int) -> None:
+    # Unsigned, here and below: numba then need not ask whether an index counts from the end.
+    start, target = np.uint64(first), np.uint64(n)
+    for chunk in range(np.uint64(0), np.uint64(stop - first), np.uint64(CHUNK)):
+        for k in range(CHUNK):
+            queries[target + chunk + np.uint64(k)] = slots[start + chunk + np.uint64(k)]
+
+
+@njit(cache=True, inline="always")
+def _copy_minus(minus_rows: Places, slots: Int32s, first: int, stop: int, queries: Int32s, n: int) -> None:
+    start, target = np.uint64(first), np.uint64(n)
+    for chunk in range(np.uint64(0), np.uint64(stop - first), np.uint64(CHUNK // 2)):
+        for k in range(CHUNK // 2):
+            row = np.uint64(minus_rows[start + chunk + np.uint64(k)])
+            queries[target + chunk + np.uint64(k)] = slots[row]
+
+
+@njit(cache=True, inline="always")
+def _keep_plus(sets: DeltaSets, slots: Int32s, first: int, stop: int, above: float, queries: Int32s, n: int) -> int:
+    """Write the rows first..stop - 1 that end above ``above`` behind ``n``; return how many there are then."""
+    for row in range(first, stop):
+        # Written always and counted where kept, here and below: no branch waits for a border.
+        queries[np.uint64(n)] = slots[row]
+        n += sets.ends[2 * row + 1] > above
+    return n
+
+
+@njit(cache=True, inline="always")
+def _keep_minus(sets: DeltaSets, slots: Int32s, first: int, stop: int, plus: int, queries: Int32s, n: int) -> int:
+    """Write the delta queries first..stop - 1 of -DQ whose row is before ``plus`` behind ``n``; as `_keep_plus`."""
+    for place in range(first, stop):
+        row = signed(sets.minus_rows[place])
+        queries[np.uint64(n)] = slots[row]
+        n += row < plus
+    return n
+
+
+@njit(cache=True)
+def _leap_plus(
+    sets: DeltaSets, slots: Int32s, first: int, stop: int, above: float, queries: Int32s, n: int
+) -> tuple[int, int]:
+    """As `_keep_plus`, but not looking at blocks that end at or below ``above``; also return the visits."""
+    visits = 0
+    last_block = stop >> BLOCK_BITS  # and not looked at whole
+    while first < stop:
+        block = (first + BLOCK - 1) >> BLOCK_BITS
+        if first & (BLOCK - 1) == 0:
+            while block < last_block and sets.highest[block] <= above:
+                block += 1
+            visits += block - (first >> BLOCK_BITS) + (block < last_block)
+            first = block << BLOCK_BITS
+            block += 1
+        next_first = min(block << BLOCK_BITS, stop)
+        visits += next_first - first
+        n = _keep_plus(sets, slots, first, next_first, above, queries, n)
+        first = next_first
+    return n, visits
+
+
+@njit(cache=True)
+def _leap_minus(
+    sets: DeltaSets, slots: Int32s, first: int, stop: int, plus: int, queries: Int32s, n: int
+) -> tuple[int, int]:
+    """As `_keep_minus`, but not looking at blocks without a row before ``plus``; also return the visits."""
+    visits = 0
+    last_block = stop >> BLOCK_BITS
+    while first < stop:
+        block = (first + BLOCK - 1) >> BLOCK_BITS
+        if first & (BLOCK - 1) == 0:
+            while block < last_block and signed(sets.lowest[block]) >= plus:
+                block += 1
+            visits += block - (first >> BLOCK_BITS) + (block < last_block)
+            first = block << BLOCK_BITS
+            block += 1
+        next_first = min(block << BLOCK_BITS, stop)
+        visits += next_first - first
+        n = _keep_minus(sets, slots, first, next_first, plus, queries, n)
+        first = next_first
+    return n, visits
+
+
+@njit(cache=True, inline="always")
+def _fill(array: Int32s | Int8s, start: int, stop: int, value: int) -> None:
+    for chunk in range(np.uint64(start), np.uint64(stop), np.uint64(CHUNK)):
+        for k in range(CHUNK):
+            array[chunk + np.uint64(k)] = value
+
+
+@njit(cache=True)
+def _drop_gone(rows: Int32s, queries: Int32s, signs: Int8s, first: int, n_found: int) -> int:
+    """Drop the negative slots from ``first`` on; return how many there are then. Few blocks of moves have one."""
+    lowest = 0
+    for e in range(first, n_found):
+        lowest = min(lowest, queries[e])
+    if lowest >= 0:
+        return n_found
+    n = first
+    for e in range(first, n_found):
+        rows[n], queries[n], signs[n] = rows[e], queries[e], signs[e]
+        n += queries[e] >= 0
+    return n
