@@ -157,8 +157,10 @@ class ConstructLists:
         """Return the queries of ``table`` that hold each of ``values`` (float64[d, n])."""
         cells = self.cells_of(values)
         pivots = pivots_of(self.constructs, cells)
-        n_candidates = kernel.count_candidates(self._starts, self._firsts, self._stops, pivots)
-        rows, queries = np.empty((2, n_candidates + kernel.COPIED_AHEAD), dtype=np.int32)
+        order = np.argsort(pivots)
+        counts = kernel.count_candidates(self._starts, self._firsts, self._stops, pivots, order)
+        places = np.append(0, np.cumsum(counts))
+        rows, queries = np.empty((2, places[-1]), dtype=np.int32)
         n_found = kernel.matching_queries(
             self._starts,
             self._entries,
@@ -170,10 +172,13 @@ class ConstructLists:
             values,
             cells,
             pivots,
+            order,
+            places,
+            np.empty(counts.max(initial=0) + kernel.COPIED_AHEAD, dtype=np.int32),
             rows,
             queries,
         )
-        return Moves(rows[:n_found], queries[:n_found], np.ones(n_found, dtype=np.int8), n_candidates)
+        return Moves(rows[:n_found], queries[:n_found], np.ones(n_found, dtype=np.int8), int(places[-1]))
 
     def _check(self, table: PackedQueries) -> None:
         """State every invariant; for tests."""
