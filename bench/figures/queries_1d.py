@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from bench.figures.figure import Figure, Point, Scale
-from bench.figures.line import TIME_PANELS, compared, some
+from bench.figures.line import BRUTE, PAPERS, TIME_PANELS, compared, some
 from bench.stocks import Market
 
 QUERIES = tuple(range(10_000, 100_001, 10_000))  # N
@@ -11,7 +11,7 @@ QUERIES = tuple(range(10_000, 100_001, 10_000))  # N
 
 def _measure(scale: Scale) -> Iterator[Point]:
     for n_queries in some(QUERIES, scale):
-        yield from compared(n_queries, Market(n_queries=n_queries), scale)
+        yield from compared(n_queries, Market(n_queries=n_queries), scale, (*PAPERS, BRUTE))
 
 
 FIGURE = Figure(

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from bench.figures.figure import Figure, Panel, Point, Scale, counted
-from bench.figures.line import BMQ, CEI, CEI_SMALL, IS_LIST, made, scaled, some
+from bench.figures.line import BMQ, CEI, CEI_SMALL, IS_LIST, PUBLISHED, made, scaled, some
 from bench.figures.queries_1d import QUERIES
 from bench.figures.widths_1d import WIDTHS
 from bench.stocks import Market
 from bmq.index.base import BorderIndex
 
-NAMES = (BMQ, CEI, CEI_SMALL, IS_LIST)
+NAMES = (BMQ, PUBLISHED, CEI, CEI_SMALL, IS_LIST)
 MATCHING_SETS = "matching sets of a DiffRMQ alone"
 
 
