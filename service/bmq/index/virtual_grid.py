@@ -10,12 +10,13 @@ import numpy as np
 from bmq.kernels.virtual_constructs import Axis, Decomposition, cell_ranges, count_pieces
 from bmq.records import Float64s, Int64s
 
-# Units on the mean side. Finer: more entries, lists and memory; coarser: more candidates that do not match, as a query
-# is expanded by a unit on average. 2 looked at half as many again, 8 were no faster.
+# Units on the mean side, rounded up to a power of two. 2 looked at a seventh more candidates, as a query is expanded by
+# a unit on average; 8 took twice the memory and was no faster.
 UNITS_PER_SIDE = 4
-# Lists, empty ones included, for each query: 4 bytes each.
+# Lists, empty ones included, for each query: 4 bytes each. In the plane this decides where queries are small in a large
+# range; half as many made units twice as long and two thirds more candidates.
 CONSTRUCTS_PER_QUERY = 32
-# Entries of 4 bytes for each query. Regions of equal sides make 2 to 6; a few that reach over many longest sides would
+# Entries of 4 bytes for each query. Regions alike in size make 1 to 5; a few that reach over many longest sides would
 # make any number, and units are doubled until they do not.
 ENTRIES_PER_QUERY = 16
 
