@@ -16,9 +16,10 @@ from bench.baselines.standing import StandingQueries
 from bmq.index.base import Moves
 from bmq.index.packed import PackedQueries
 from bmq.kernels.buffers import make_room
-from bmq.records import Float64s, Int8s, Int32s, Int64s
+from bmq.records import Float64s, Int8s, Int32s
 
 _UNKNOWN = -1  # in place of a matching set's size
+_LAST_MARK = np.iinfo(np.int32).max
 
 
 class DiffRmq:
@@ -48,8 +49,8 @@ class DiffRmq:
         self._standing = StandingQueries(n_dims)
         self._rmq: RmqIndex | None = None
         self._slots: Int32s = np.empty(0, dtype=np.int32)
-        # In which matching set a row was seen last. Two marks a move, so that none is ever wiped.
-        self._marks: Int64s = np.empty(0, dtype=np.int64)
+        # In which matching set a row was seen last: two marks a move, so that none need be wiped before they run out.
+        self._marks: Int32s = np.empty(0, dtype=np.int32)
         self._last_mark = 0
         # Each stream's matching set, and the value it was retrieved for.
         self._members: Int32s = np.empty((0, 16), dtype=np.int32)
@@ -63,7 +64,7 @@ class DiffRmq:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the RMQ index, of 12 a query, and of matching sets as if each had just the room it needs."""
+        """Bytes of the RMQ index, of 8 a query, and of matching sets as if each had just the room it needs."""
         n_kept = int(self._n_members.clip(0).sum())
         kept = 4 * n_kept + self._n_members.nbytes + self._members_at.nbytes
         return self.nbytes_of_index + self._slots.nbytes + self._marks.nbytes + kept
@@ -87,6 +88,8 @@ class DiffRmq:
         if rmq is None:
             return _nothing()
         self._make_room_for(streams)
+        if self._last_mark + 2 * streams.size > _LAST_MARK:
+            self._wipe_marks()
         *found, self._members = _kernels(self._collect).differences(
             rmq.arrays,
             self._slots,
@@ -120,9 +123,12 @@ class DiffRmq:
             lo, hi = (np.ascontiguousarray(table.regions[:, :, end].T) for end in range(2))
             self._rmq = self._make_rmq(lo, hi)
             self._slots = table.slots
-            self._marks = np.zeros(self._slots.size, dtype=np.int64)
-            self._last_mark = 0
+            self._wipe_marks()
         return self._rmq
+
+    def _wipe_marks(self) -> None:
+        self._marks = np.zeros(self._slots.size, dtype=np.int32)
+        self._last_mark = 0
 
     def _make_room_for(self, streams: Int32s) -> None:
         n_needed = int(streams.max(initial=-1)) + 1
@@ -162,7 +168,7 @@ def _kernels(collect: Collect) -> _Kernels:
     def differences(
         arrays: Any,
         slots: Int32s,
-        marks: Int64s,
+        marks: Int32s,
         last_mark: int,
         members: Int32s,
         n_members: Int32s,
@@ -187,21 +193,23 @@ def _kernels(collect: Collect) -> _Kernels:
             rows, queries, signs = make_room(rows, queries, signs, n_found, n_was + n_now)
             only_was = last_mark + 2 * i + 1
             now = only_was + 1
-            first = n_found
-            for e in range(n_was):
-                marks[members[stream, e]] = only_was
-            for e in range(n_now):
-                row = matching[e]
-                queries[n_found] = row
-                n_found += 1 if marks[row] != only_was else 0
+            was_members = members[stream]
+            # Unsigned: numba then need not ask whether an index counts from the end.
+            end = np.uint64(n_found)
+            for e in range(np.uint64(n_was)):
+                marks[_unsigned(was_members[e])] = only_was
+            for e in range(np.uint64(n_now)):
+                queries[end] = matching[e]
+                row = _unsigned(matching[e])
+                end += np.uint64(marks[row] != only_was)
                 marks[row] = now
-            first_left = n_found
-            for e in range(n_was):
-                row = members[stream, e]
-                queries[n_found] = row
-                n_found += 1 if marks[row] == only_was else 0
-            for e in range(first, n_found):
+            first_left = end
+            for e in range(np.uint64(n_was)):
+                queries[end] = was_members[e]
+                end += np.uint64(marks[_unsigned(was_members[e])] == only_was)
+            for e in range(np.uint64(n_found), end):
                 rows[e], queries[e], signs[e] = i, slots[queries[e]], 1 if e < first_left else -1
+            n_found = int(np.int64(end))
             members = _kept(members, stream, matching, n_now)
             n_members[stream] = n_now
             members_at[:, stream] = current[:, i]
@@ -226,6 +234,11 @@ def _kernels(collect: Collect) -> _Kernels:
 
 
 @njit(cache=True, inline="always")
+def _unsigned(row: int) -> np.uint64:
+    return np.uint64(np.uint32(row))
+
+
+@njit(cache=True, inline="always")
 def _same(members_at: Float64s, stream: int, values: Float64s, i: int) -> bool:
     for k in range(values.shape[0]):  # noqa: SIM110 - numba has no generators here
         if members_at[k, stream] != values[k, i]:
@@ -240,6 +253,5 @@ def _kept(members: Int32s, stream: int, matching: Int32s, n_matching: int) -> In
         wider = np.empty((members.shape[0], max(n_matching, 2 * members.shape[1])), dtype=np.int32)
         wider[:, : members.shape[1]] = members
         members = wider
-    for e in range(n_matching):
-        members[stream, e] = matching[e]
+    members[stream, :n_matching] = matching[:n_matching]
     return members

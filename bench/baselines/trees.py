@@ -65,8 +65,11 @@ def copy_upward(starts: Int32s, ids: Int32s, tree: int, leaf: int, length: int, 
     node = leaf
     while node > 0:
         start, stop = starts[first + node], starts[first + node + 1]
-        for e in range(start, stop):
-            out[n_out + e - start] = ids[e]
+        # Unsigned: numba then need not ask whether an index counts from the end.
+        target = np.uint64(n_out)
+        for e in range(np.uint64(start), np.uint64(stop)):
+            out[target] = ids[e]
+            target += np.uint64(1)
         n_out += stop - start
         node >>= 1
     return n_out

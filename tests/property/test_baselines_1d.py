@@ -133,6 +133,36 @@ def test_many_queries_and_moves_get_the_answers_of_the_definition(
     index._check()
 
 
+def test_marks_that_run_out_begin_anew() -> None:
+    index, oracle = diff_cei(4, WHOLE), IndexOracle()
+    lo = np.arange(-3.0, 3.0)[None]
+    index.register(np.arange(lo.size, dtype=np.int32), lo, lo + 2)
+    oracle.register(range(lo.size), lo, lo + 2)
+    index.stab(lo)
+    index._last_mark = np.iinfo(np.int32).max - 15
+
+    for previous, current in [(lo, lo + 1), (lo + 1, lo), (lo, lo + 1)]:
+        streams = np.arange(lo.size, dtype=np.int32)
+        assert crossings(index.moves(streams, previous, current)) == oracle.moves(previous, current)
+    assert index._last_mark < 100
+
+
+@pytest.mark.parametrize("make", [diff_dlist, partial(BruteForce, 1)], ids=["DiffRMQ", "brute force"])
+def test_a_change_that_breaks_the_rules_is_refused_and_changes_nothing(make: Callable[[], BorderIndex]) -> None:
+    index = make()
+    one, two, at = np.array([3], dtype=np.int32), np.array([4, 4], dtype=np.int32), np.array([[1.0]])
+    index.register(one, at, at + 1)
+
+    for slots, lo, hi in [(one, at, at + 1), (two, at.repeat(2, 1), at.repeat(2, 1) + 1), (one + 1, at, at)]:
+        with pytest.raises(ValueError, match=r"slots|border"):
+            index.register(slots, lo, hi)
+    for slots in (one + 1, one.repeat(2)):
+        with pytest.raises(ValueError, match="slots"):
+            index.deregister(slots)
+
+    assert crossings(index.stab(at)) == [(0, 3, 1)]
+
+
 def test_brute_force_reaches_every_tile() -> None:
     index = BruteForce(1)
     lo = np.arange(2 * TILE + 3, dtype=np.float64)[None]
