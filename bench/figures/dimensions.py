@@ -7,10 +7,12 @@ from bench.boxes import Cubes
 from bench.figures.figure import Figure, Panel, Point, Scale, counted
 from bench.measure import race_moves, registered
 from bmq.index.base import BorderIndex
+from bmq.index.border_grid import BorderGrid
 from bmq.index.choose import make_index
 from bmq.index.nd_bmq import NdBmq
 
 ND_BMQ = "n-D BMQ"
+GRID = "border grid"
 CHOSEN = "the service's choice"
 ESTIMATE = "estimate (d - 1) √d t₁"
 SEED = 20060509
@@ -21,6 +23,8 @@ def race(n_dims: int, *, n_queries: int, n_streams: int, n_rounds: int, n_steps:
     cubes = Cubes(n_dims, n_queries)
     regions = cubes.regions(SEED)
     indexes: dict[str, BorderIndex] = {ND_BMQ: NdBmq(n_dims), CHOSEN: make_index(n_dims)}
+    if n_dims > 1:
+        indexes[GRID] = BorderGrid(n_dims)
     for index in indexes.values():
         registered(index, regions)
     positions = cubes.positions(n_streams, (n_rounds + 1) * n_steps + 1, SEED + 1)

@@ -19,7 +19,8 @@ def _measure(scale: Scale) -> Iterator[Point]:
 FIGURE = Figure(
     name="storage_2d",
     source="BMQ-Processor, Fig. 18 (a, b)",
-    claim="BMQ stores a query twice a dimension, CES in every square that it covers: a hundred times as much",
+    claim="BMQ stores a query twice a dimension, CES in every square that it covers: with the paper's fine cells more"
+    " than a hundred times as much",
     setup="squares and vehicles as in queries_2d, after a step of 1,000 vehicles; CES includes their matching sets",
     x="queries of 5 km",
     panels=(Panel("queries", "MB", log_y=True), Panel("widths", "MB", log_y=True, x="width of 5,000 queries, km")),

@@ -14,11 +14,13 @@ from bench.measure import race_moves, registered
 from bench.roads import FAST, OLDENBURG, SLOW, City, Kind, positions, squares
 from bmq.index.base import BorderIndex
 from bmq.index.border_grid import BorderGrid
+from bmq.index.choose import make_index
 from bmq.index.nd_bmq import NdBmq
 from bmq.records import Float64s
 
 ND_BMQ = "n-D BMQ"
 GRID = "border grid"
+CHOSEN = "the service's choice"
 CES = "DiffRMQ (CES)"
 TUNED_CES = "DiffRMQ (CES, cells tuned)"
 KINDS = {"fast": FAST, "slow": SLOW}
@@ -32,8 +34,8 @@ PANELS = (Panel("efficiency", "processing efficiency, %"), Panel("time", "ns a r
 # its time less than the noise.
 CELL = 5.0
 BLOCK = 16
-# With a final check at the rim, which ours has, cells can be larger. Those of 120 m to 470 m were equally fast at any
-# width; of 60 m and less, slower on narrow queries.
+# With a final check at the rim, which ours has, cells can be larger. Those of 120 m and 230 m were the fastest at any
+# width; of 60 m and of 470 m up to a fifth slower, of 5 m up to twice as slow on narrow queries.
 TUNED_CELL = OLDENBURG.extent / 64
 
 
@@ -79,6 +81,7 @@ def diff_rmq(cell: float) -> DiffRmq:
 MAKERS: dict[str, Callable[[], BorderIndex]] = {
     ND_BMQ: partial(NdBmq, 2),
     GRID: BorderGrid,
+    CHOSEN: partial(make_index, 2),
     CES: partial(diff_rmq, CELL),
     TUNED_CES: partial(diff_rmq, TUNED_CELL),
 }
