@@ -16,7 +16,7 @@ TILE = 1024
 class BruteForce:
     """A `BorderIndex` of any number of dimensions without any structure.
 
-    A move costs O(d m), 1 / 20 ns for each region and dimension where they fit into the caches. Memory: 16 d + 4
+    A move costs O(d m): 0.3 to 0.4 ns for each region and dimension. Memory: 16 d + 4
     bytes a query.
 
     Notes

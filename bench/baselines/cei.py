@@ -67,6 +67,8 @@ def collect(cei: CeiArrays, values: Float64s, i: int, out: Int32s, n_out: int) -
     length = 1 << cei.n_levels
     tree, leaf = cell >> cei.n_levels, length + (cell & (length - 1))
     stop = copy_upward(cei.starts, cei.ids, tree, leaf, length, out, n_out)
+    if cei.lo.size == 0:
+        return stop
     return drop_others(out, n_out, stop, cei.lo, cei.hi, value)
 
 

@@ -53,4 +53,6 @@ def collect(dlist: DlistArrays, values: Float64s, i: int, out: Int32s, n_out: in
     value = values[0, i]
     cell = cell_of(dlist.line, value)
     stop = copy_upward(dlist.starts, dlist.ids, cell, 1, 1, out, n_out)
+    if dlist.lo.size == 0:
+        return stop
     return drop_others(out, n_out, stop, dlist.lo, dlist.hi, value)

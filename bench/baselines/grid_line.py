@@ -127,10 +127,8 @@ def _cells_covered(line: Line, lo: Float64s, hi: Float64s) -> tuple[Int64s, Int6
 def drop_others(rows: Int32s, first: int, stop: int, lo: Float64s, hi: Float64s, value: float) -> int:
     """Turn ``rows[first:stop]``, entries of ID lists, into the rows that hold ``value``; return where they stop.
 
-    ``lo`` and ``hi`` are those of `Cover`. Raises nothing.
+    ``lo`` and ``hi`` are those of `Cover`, which are empty where there is nothing to drop. Raises nothing.
     """
-    if lo.size == 0:
-        return stop
     n_kept = first
     for e in range(first, stop):
         entry = rows[e]
