@@ -27,6 +27,25 @@ class Format(StrEnum):
     CSV = "csv"
 
 
+class IndexKind(StrEnum):
+    """Which border structure finds the crossings of a feed; docs/indexes.md says what each is good for."""
+
+    AUTO = "auto"  # whatever the cost model finds cheapest, from time to time anew
+    REGION_SEGMENTS = "region_segments"
+    BORDER_GRID = "border_grid"
+    ND_BMQ = "nd_bmq"
+    STAB_DIFFERENCE = "stab_difference"
+    SCAN = "scan"
+
+    def fits(self, n_dims: int) -> bool:
+        """Return whether there is such a structure for values of ``n_dims`` dimensions."""
+        if self is IndexKind.REGION_SEGMENTS:
+            return n_dims == 1
+        if self is IndexKind.BORDER_GRID:
+            return n_dims == 2
+        return n_dims > 1 or self is not IndexKind.ND_BMQ
+
+
 class Initial(StrEnum):
     """What a new or edited query says about streams that are already inside."""
 
@@ -74,6 +93,7 @@ class Feed:
     stream_id : the field that names the stream, or "@key" for the record key.
     event_time : the field that holds the event time; None: the record's own timestamp.
     dimensions : the numeric fields, in the order of every array's first axis.
+    index : how crossings are found; no answer depends on it, and no checkpoint.
     """
 
     name: str
@@ -83,6 +103,7 @@ class Feed:
     event_time: str | None = None
     format: Format = Format.JSON
     attributes: tuple[str, ...] = ()
+    index: IndexKind = IndexKind.AUTO
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from bmq.index.stream_table import INITIAL_STREAMS
 from bmq.jars import spark_jars
 from bmq.monitor.monitor import Monitor
-from bmq.records import Crossings, Feed, Format
+from bmq.records import Crossings, Feed, Format, IndexKind
 from bmq.wire.control import parse_command
 from bmq.wire.events import render_crossings
 from bmq.wire.frames import concat_readings, pack_readings, unpack_readings
@@ -27,6 +27,13 @@ _FEEDS = {
         Feed("plane", "plane", "id", ("x", "y"), event_time="ts"),
         Feed("space", "space", "id", ("x", "y", "z")),
         Feed("sheet", "sheet", "@key", ("x",), event_time="ts", format=Format.CSV),
+        # What `auto` may choose later.
+        *(
+            Feed(f"{kind}-{n_dims}", f"{kind}-{n_dims}", "id", ("x", "y", "z")[:n_dims], event_time="ts", index=kind)
+            for kind in IndexKind
+            for n_dims in (1, 2, 3)
+            if kind.fits(n_dims)
+        ),
     )
 }
 # Enough streams for a table to grow and hash anew; each has two readings. Once, since all tables are alike.

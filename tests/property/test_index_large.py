@@ -15,7 +15,7 @@ from bmq.index.nd_bmq import NdBmq
 from bmq.index.region_segments import RegionSegmentList
 from bmq.records import Float64s
 from tests.index_oracle import IndexOracle
-from tests.property.test_index_vs_oracle import crossings
+from tests.property.test_index_vs_oracle import OTHER_KINDS, crossings
 
 pytestmark = pytest.mark.property
 
@@ -26,6 +26,7 @@ INDEXES = [
     partial(BorderGrid, smallest_layer=50),
     partial(NdBmq, 2, smallest_layer=50),
     partial(NdBmq, 3, smallest_layer=50),
+    *(partial(make, smallest_layer=50) for make in OTHER_KINDS.values()),
 ]
 
 
@@ -38,7 +39,9 @@ def spread(rng: np.random.Generator, kind: str, shape: tuple[int, ...]) -> Float
     return rng.standard_cauchy(shape)
 
 
-@pytest.mark.parametrize("make", INDEXES, ids=["segments", "published walk", "grid", "2-D BMQ", "3-D BMQ"])
+@pytest.mark.parametrize(
+    "make", INDEXES, ids=["segments", "published walk", "grid", "2-D BMQ", "3-D BMQ", *OTHER_KINDS]
+)
 @given(
     seed=st.integers(0, 2**32 - 1),
     kind=st.sampled_from(["even", "towns", "outliers"]),

@@ -1,5 +1,6 @@
 """Every border index, whatever happens to it, says what the definition says."""
 
+import random
 from collections.abc import Callable
 from functools import partial
 
@@ -17,11 +18,14 @@ from hypothesis.stateful import (
 )
 
 from bench.baselines.published_walk import PublishedWalk
+from bmq.index.adaptive import Adaptive
 from bmq.index.base import BorderIndex, Moves
 from bmq.index.border_grid import BorderGrid
 from bmq.index.layered import Layered
 from bmq.index.nd_bmq import NdBmq
 from bmq.index.region_segments import RegionSegmentList
+from bmq.index.structures import OneKind
+from bmq.records import IndexKind
 from tests.index_oracle import Crossing, IndexOracle
 
 pytestmark = pytest.mark.property
@@ -116,11 +120,40 @@ class IndexMachine(RuleBasedStateMachine):
         self.index._check()
 
 
+def restless(n_dims: int, *, growth: int = 4, smallest_layer: int) -> Adaptive:
+    """Return an index that takes another structure for a layer at nearly every question about it."""
+    costs = random.Random(n_dims)
+    return Adaptive(
+        n_dims,
+        growth=growth,
+        smallest_layer=smallest_layer,
+        switch_factor=1.0,
+        moves_between_looks=1,
+        rebuild_ns=0.0,
+        predicted_ns=lambda kind, workload: costs.random(),
+    )
+
+
+# Those that tests know by no class of their own.
+OTHER_KINDS: dict[str, Callable[..., Layered]] = {
+    **{f"{n_dims}-D scan": partial(OneKind, n_dims, IndexKind.SCAN) for n_dims in (1, 2, 3)},
+    **{f"{n_dims}-D stabs": partial(OneKind, n_dims, IndexKind.STAB_DIFFERENCE) for n_dims in (1, 2, 3)},
+    **{f"{n_dims}-D adaptive": partial(Adaptive, n_dims, moves_between_looks=1) for n_dims in (1, 2, 3)},
+    **{f"{n_dims}-D restless": partial(restless, n_dims) for n_dims in (1, 2, 3)},
+}
+
+
 @pytest.mark.parametrize("growth", [1, 4])
 @pytest.mark.parametrize(
     "kind",
-    [RegionSegmentList, PublishedWalk, BorderGrid, *(partial(NdBmq, n_dims) for n_dims in (1, 2, 3, 4))],
-    ids=["segments", "published walk", "grid", "1-D BMQ", "2-D BMQ", "3-D BMQ", "4-D BMQ"],
+    [
+        RegionSegmentList,
+        PublishedWalk,
+        BorderGrid,
+        *(partial(NdBmq, n_dims) for n_dims in (1, 2, 3, 4)),
+        *OTHER_KINDS.values(),
+    ],
+    ids=["segments", "published walk", "grid", "1-D BMQ", "2-D BMQ", "3-D BMQ", "4-D BMQ", *OTHER_KINDS],
 )
 def test_any_sequence_of_changes_and_questions_gets_the_answers_of_the_definition(
     kind: Callable[..., Layered], growth: int

@@ -4,7 +4,7 @@ import pytest
 
 from bmq.errors import ConfigError
 from bmq.job.checkpoint import Origin, must_fit
-from bmq.records import Feed
+from bmq.records import Feed, IndexKind
 
 ORIGIN = Origin(
     shards=4,
@@ -22,6 +22,11 @@ def feeds(**dimensions: tuple[str, ...]) -> dict[str, Feed]:
 def test_the_configuration_it_was_made_with_fits_and_so_does_one_with_a_further_feed() -> None:
     must_fit(ORIGIN, "var/c", 4, feeds(plane=("x", "y")))
     must_fit(ORIGIN, "var/c", 4, feeds(plane=("x", "y"), line=("x",)))
+
+
+def test_another_index_fits_as_no_state_is_about_it() -> None:
+    for kind in IndexKind:
+        must_fit(ORIGIN, "var/c", 4, {"plane": Feed("plane", "plane", "id", ("x", "y"), index=kind)})
 
 
 def test_another_number_of_shards_is_refused_with_the_one_it_was_made_with() -> None:

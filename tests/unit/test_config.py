@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from bmq.config import Config, load_config
 from bmq.config.reference import reference
 from bmq.errors import ConfigError
-from bmq.records import Feed, Format
+from bmq.records import Feed, Format, IndexKind
 
 ROOT = Path(__file__).parents[2]
 LINE = """
@@ -64,10 +64,10 @@ def test_a_feed_is_all_that_must_be_written(load: Load) -> None:
 
 
 def test_a_feed_record_has_everything_that_the_other_layers_need(load: Load) -> None:
-    config = load('event_time = "ts"\nformat = "csv"\nattributes = ["group"]')
+    config = load('event_time = "ts"\nformat = "csv"\nattributes = ["group"]\nindex = "scan"')
 
     assert config.feed_records()["line"] == Feed(
-        "line", "line", "id", ("x",), event_time="ts", format=Format.CSV, attributes=("group",)
+        "line", "line", "id", ("x",), event_time="ts", format=Format.CSV, attributes=("group",), index=IndexKind.SCAN
     )
 
 
@@ -227,6 +227,8 @@ def test_what_is_not_built_yet_is_refused_by_name(load: Load, text: str, option:
         '[topics]\nkey = "query_id"',
         '[topics]\nlayout = "reading"',
         "[metrics]\nport = 0",
+        'index = "auto"',
+        'index = "region_segments"',
         '[kafka]\nbootstrap_servers = "a:1,[::1]:9092"',
     ],
 )
@@ -250,6 +252,8 @@ def test_what_the_documents_name_is_taken(load: Load, text: str) -> None:
             '[kafka]\nbootstrap_servers = "somewhere"',
             'kafka.bootstrap_servers = "somewhere": write "host:port"',
         ),
+        ('index = "grid"', "feeds.line.index = \"grid\": must be 'auto', 'region_segments'"),
+        ('index = "nd_bmq"', 'feeds.line: index = "nd_bmq" is not for 1 dimension; take one of "auto", "region_'),
         ('[kafka.options]\n"group.id" = "g"', "kafka.options: not to be set here: group.id (leave it out"),
     ],
 )

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from bmq.index.border_grid import BorderGrid
-from bmq.index.choose import make_index
 from bmq.index.layered import SMALLEST_LAYER, Layered
 from bmq.index.nd_bmq import NdBmq
 from bmq.index.region_segments import RegionSegmentList
@@ -187,9 +186,3 @@ def test_one_change_at_a_time_makes_few_layers(index: Layered) -> None:
             move(index, 0, 1)
     move(index, 0, 1)
     assert len(index._layers) <= 3
-
-
-def test_the_plane_gets_the_border_grid() -> None:
-    kinds = [type(make_index(n_dims)) for n_dims in (1, 2, 3, 4)]
-    assert kinds == [RegionSegmentList, BorderGrid, NdBmq, NdBmq]
-    assert [make_index(n_dims).n_dims for n_dims in (1, 2, 3, 4)] == [1, 2, 3, 4]

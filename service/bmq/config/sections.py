@@ -119,6 +119,10 @@ class FeedSection(Section):
     """Further fields, for `where` in a query."""
     space: Annotated[Literal["plane", "lonlat"], _later("lonlat")] = "plane"
     """`plane`: plain numbers. `lonlat`: degrees; not built yet: refused."""
+    index: Literal["auto", "region_segments", "border_grid", "nd_bmq", "stab_difference", "scan"] = "auto"
+    """What finds the crossings: `auto` takes the structure that is cheapest for the queries and the movement, and
+    another when these change. `region_segments` is for one dimension, `border_grid` for two, `nd_bmq` for two and
+    more. No answer depends on it, and a checkpoint takes any."""
     max_lateness: Annotated[str, AfterValidator(_no_lateness)] = "0s"
     """How long readings are held to put them in order. More than zero is not built yet: refused."""
     stream_ttl: NotBuilt = None
@@ -143,6 +147,16 @@ class FeedSection(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _index_fits_dimensions(self) -> Self:
+        n_dims = len(self.dimensions)
+        if not records.IndexKind(self.index).fits(n_dims):
+            fitting = ", ".join(f'"{kind}"' for kind in records.IndexKind if kind.fits(n_dims))
+            raise ValueError(
+                f'index = "{self.index}" is not for {n_dims} dimension{"s" * (n_dims > 1)}; take one of {fitting}'
+            )
+        return self
+
     def record(self, name: str) -> records.Feed:
         """Return the feed as the other layers know it."""
         return records.Feed(
@@ -153,6 +167,7 @@ class FeedSection(Section):
             event_time=self.event_time,
             format=records.Format(self.format),
             attributes=self.attributes,
+            index=records.IndexKind(self.index),
         )
 
 

@@ -50,7 +50,7 @@ class BorderEngine:
         self.streams = StreamTable(n_dims)
         self.queries = QueryTable(n_dims)
         self.silent = SilentMembers()
-        self._index = make_index(n_dims)
+        self._index = make_index(n_dims, feed.index)
         # Queries with a scope: query slot -> slots of the streams it names; as arrays by stream when needed.
         self._scopes: dict[int, Int32s] = {}
         self._scope_starts: Int64s | None = None

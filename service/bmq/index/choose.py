@@ -1,19 +1,14 @@
 """Which border index a feed gets."""
 
+from bmq.index.adaptive import Adaptive
 from bmq.index.base import BorderIndex
-from bmq.index.border_grid import BorderGrid
-from bmq.index.nd_bmq import NdBmq
-from bmq.index.region_segments import RegionSegmentList
+from bmq.index.structures import OneKind
+from bmq.records import IndexKind
 
 
-def make_index(n_dims: int) -> BorderIndex:
-    """Return an empty border index for values of ``n_dims`` dimensions.
+def make_index(n_dims: int, kind: IndexKind = IndexKind.AUTO) -> BorderIndex:
+    """Return an empty border index for values of ``n_dims`` dimensions; ``kind`` has to fit them.
 
-    In the plane the border grid: it looks only at borders near the move, where the n-D BMQ looks at all that
-    share a coordinate with it (measured in docs/indexes.md).
+    Whatever the kind, the answers are the same: `auto` changes what they cost.
     """
-    if n_dims == 1:
-        return RegionSegmentList()
-    if n_dims == 2:
-        return BorderGrid()
-    return NdBmq(n_dims)
+    return Adaptive(n_dims) if kind is IndexKind.AUTO else OneKind(n_dims, kind)

@@ -1,0 +1,157 @@
+"""The border index that chooses a structure for each of its layers, and chooses again when the movement changes.
+
+Knows when to look and when a change pays; what a structure costs is `costs`. Answers never depend on the choice:
+every structure gives the same, so a wrong prediction costs time and nothing else.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bmq.index.base import Moves
+from bmq.index.costs import REBUILD_NS, Workload, move_ns
+from bmq.index.layered import GROWTH, SMALLEST_LAYER, BorderStructure, Layered
+from bmq.index.packed import PackedQueries
+from bmq.index.structures import STRUCTURES
+from bmq.records import Float64s, IndexKind, Int32s
+
+# A structure stays while the cheapest is predicted to be less than this factor cheaper: predictions are wrong by
+# up to a third, and a lower factor would have a layer built anew for nothing.
+SWITCH_FACTOR = 1.5
+# Moves between two looks at the layers, each of about 50 us: a nanosecond a move.
+MOVES_BETWEEN_LOOKS = 50_000
+N_SAMPLED = 256  # moves that the movement is known by; their mean step is off by a tenth at most times
+N_SAMPLED_A_CALL = 64  # so that the sample tells of at least four calls, and forgets all others
+# Before the first move: steps of a tenth of the mean side, at which each kind of structure does well.
+UNKNOWN_STEP = 0.1
+
+
+class Adaptive(Layered):
+    """The `BorderIndex` of any number of dimensions whose layers have the structure predicted to be cheapest.
+
+    A structure is replaced when moves have cost more than with the best one by `SWITCH_FACTOR`, and the excess
+    has added up to the price of a new structure. So all changes together cost no more than what they end, by
+    the model, and movement that swings to and fro does not have a layer built at every turn.
+
+    Parameters
+    ----------
+    n_dims : number of dimensions of values and regions.
+    growth, smallest_layer : as for `Layers`.
+    switch_factor, moves_between_looks, rebuild_ns : as the constants; tests set them low, so that structures
+        change all the time.
+    predicted_ns : what a move costs in a kind of structure.
+    """
+
+    def __init__(
+        self,
+        n_dims: int,
+        *,
+        growth: int = GROWTH,
+        smallest_layer: int = SMALLEST_LAYER,
+        switch_factor: float = SWITCH_FACTOR,
+        moves_between_looks: int = MOVES_BETWEEN_LOOKS,
+        rebuild_ns: float = REBUILD_NS,
+        predicted_ns: Callable[[IndexKind, Workload], float] = move_ns,
+    ) -> None:
+        super().__init__(n_dims, growth=growth, smallest_layer=smallest_layer)
+        self._kinds = [kind for kind in STRUCTURES if kind.fits(n_dims)]
+        self._movement = _Movement(n_dims)
+        self._switch_factor = switch_factor
+        self._moves_between_looks = moves_between_looks
+        self._rebuild_ns = rebuild_ns
+        self._predicted_ns = predicted_ns
+        self._n_moves = 0  # since the last look
+
+    @property
+    def kinds(self) -> list[IndexKind]:
+        """The kind of each layer's structure, the largest layer first; of those that are built."""
+        return [layer.structure.kind for layer in self._layers if isinstance(layer.structure, _Chosen)]
+
+    def workloads(self) -> list[Workload]:
+        """Return what the choice for each layer is made from, the largest layer first."""
+        return [self._workload(layer.table) for layer in self._layers]
+
+    def moves(self, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
+        """Return the queries that hold exactly one end of each move, as `BorderIndex.moves`."""
+        # Before the answer, so that the first moves already decide what is built for them.
+        self._movement.see(previous, current)
+        found = super().moves(streams, previous, current)
+        self._n_moves += streams.size
+        if self._n_moves >= self._moves_between_looks:
+            self._look_again()
+        return found
+
+    def _build(self, table: PackedQueries) -> "_Chosen":
+        costs = self._costs(table)
+        return _Chosen(min(costs, key=costs.__getitem__), table)
+
+    def _look_again(self) -> None:
+        """Replace the structures that have been too dear for long enough."""
+        for layer in self._layers:
+            chosen = layer.structure
+            if not isinstance(chosen, _Chosen):
+                continue
+            costs = self._costs(layer.table)
+            best = min(costs, key=costs.__getitem__)
+            if costs[chosen.kind] <= self._switch_factor * costs[best]:
+                chosen.excess_ns = 0.0
+                continue
+            chosen.excess_ns += (costs[chosen.kind] - costs[best]) * self._n_moves
+            if chosen.excess_ns > self._rebuild_ns * len(layer.table):
+                layer.structure = _Chosen(best, layer.table)
+        self._n_moves = 0
+
+    def _costs(self, table: PackedQueries) -> dict[IndexKind, float]:
+        """Return the predicted nanoseconds of a move over ``table`` in each kind of structure."""
+        workload = self._workload(table)
+        return {kind: self._predicted_ns(kind, workload) for kind in self._kinds}
+
+    def _workload(self, table: PackedQueries) -> Workload:
+        return Workload(len(table), table.mean_sides, self._movement.mean_steps(table))
+
+
+class _Chosen:
+    """A structure that knows its kind, and what it has cost more than another would have."""
+
+    def __init__(self, kind: IndexKind, table: PackedQueries) -> None:
+        self.kind = kind
+        self.excess_ns = 0.0
+        self._structure: BorderStructure = STRUCTURES[kind](table)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the structure."""
+        return self._structure.nbytes
+
+    def moves(self, table: PackedQueries, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
+        """Return the queries of ``table`` that each move enters or leaves."""
+        return self._structure.moves(table, streams, previous, current)
+
+    def _check(self, table: PackedQueries) -> None:
+        """State every invariant; for tests."""
+        self._structure._check(table)
+
+
+class _Movement:
+    """A sample of the last moves: a ring, so that what is old is written over."""
+
+    def __init__(self, n_dims: int) -> None:
+        # From where, to where.
+        self._ends: Float64s = np.empty((2, n_dims, N_SAMPLED))
+        self._n_seen = 0
+
+    def see(self, previous: Float64s, current: Float64s) -> None:
+        """Put moves evenly taken out of float64[d, n] into the sample."""
+        stride = max(1, previous.shape[1] // N_SAMPLED_A_CALL)
+        sample = np.stack((previous[:, ::stride], current[:, ::stride]))[:, :, -N_SAMPLED:]
+        places = (self._n_seen + np.arange(sample.shape[2])) % N_SAMPLED
+        self._ends[:, :, places] = sample
+        self._n_seen += places.size
+
+    def mean_steps(self, table: PackedQueries) -> Float64s:
+        """Return the mean length of a move in each dimension, float64[d], in the table's ranks."""
+        if not self._n_seen:
+            return UNKNOWN_STEP * table.mean_sides
+        before, after = (table.ranks_of(np.ascontiguousarray(ends[:, : self._n_seen])) for ends in self._ends)
+        steps: Float64s = np.abs(after - before).mean(axis=1)
+        return steps

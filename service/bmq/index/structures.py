@@ -1,0 +1,38 @@
+"""Every border structure by its name."""
+
+from collections.abc import Callable, Mapping
+
+from bmq.index.border_grid import BorderGrid
+from bmq.index.layered import GROWTH, SMALLEST_LAYER, BorderStructure, Layered
+from bmq.index.nd_bmq import CrossCheckedLists
+from bmq.index.packed import PackedQueries
+from bmq.index.region_segments import RegionSegments
+from bmq.index.scan import Scan
+from bmq.index.stab_difference import StabDifference
+from bmq.records import IndexKind
+
+
+def _grid_cells(table: PackedQueries) -> BorderStructure:
+    return BorderGrid()._build(table)
+
+
+STRUCTURES: Mapping[IndexKind, Callable[[PackedQueries], BorderStructure]] = {
+    IndexKind.REGION_SEGMENTS: RegionSegments,
+    IndexKind.BORDER_GRID: _grid_cells,
+    IndexKind.ND_BMQ: CrossCheckedLists,
+    IndexKind.STAB_DIFFERENCE: StabDifference,
+    IndexKind.SCAN: Scan,
+}
+
+
+class OneKind(Layered):
+    """The `BorderIndex` whose layers all have the structure of that name; parameters as for `Layers`."""
+
+    def __init__(
+        self, n_dims: int, kind: IndexKind, *, growth: int = GROWTH, smallest_layer: int = SMALLEST_LAYER
+    ) -> None:
+        super().__init__(n_dims, growth=growth, smallest_layer=smallest_layer)
+        self._kind = kind
+
+    def _build(self, table: PackedQueries) -> BorderStructure:
+        return STRUCTURES[self._kind](table)
