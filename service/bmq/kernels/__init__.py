@@ -14,10 +14,17 @@ from numba import config
 from bmq.folders import cache_folder
 
 
-def _digest() -> str:
-    sources = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
+def cache_by_sources(*folders: Path) -> None:
+    """Let numba keep what is compiled from now on in a folder named by the sources in ``folders``.
+
+    A package outside with kernels of its own calls it with its folder and this one's, before it has any.
+    """
+    if "NUMBA_CACHE_DIR" in os.environ:
+        return
+    sources = sorted(source for folder in folders for source in folder.glob("*.py"))
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
+    config.CACHE_DIR = str(cache_folder() / "kernels" / digest)  # type: ignore[attr-defined]  # set at run time
 
 
-if "NUMBA_CACHE_DIR" not in os.environ:
-    config.CACHE_DIR = str(cache_folder() / "kernels" / _digest())  # type: ignore[attr-defined]  # set at run time
+KERNELS = Path(__file__).parent
+cache_by_sources(KERNELS)
