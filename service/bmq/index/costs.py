@@ -14,11 +14,11 @@ from bmq.records import Float64s, IndexKind
 # Nanoseconds for each term below. Fitted by `python -m bench.cost_model` to the setups of `bench.choice`, on one
 # thread of an AMD EPYC; another machine changes all of them alike, and only their ratios decide.
 NS: dict[IndexKind, tuple[float, ...]] = {
-    IndexKind.REGION_SEGMENTS: (5.0, 1.0, 0.5, 5.0, 5.0),
-    IndexKind.BORDER_GRID: (20.0, 2.0, 8.0, 10.0),
-    IndexKind.ND_BMQ: (5.0, 8.0, 4.0, 10.0, 10.0),
-    IndexKind.STAB_DIFFERENCE: (40.0, 2.0, 6.0, 8.0, 10.0),
-    IndexKind.SCAN: (5.0, 0.25, 5.0, 0.0),
+    IndexKind.REGION_SEGMENTS: (36.9, 12.5, 0.152, 1.29, 9.76),
+    IndexKind.BORDER_GRID: (30.1, 0.908, 10.8, 12.9, 13.5, 32.4),
+    IndexKind.ND_BMQ: (23.7, 9.13, 15.4, 11.0, 126.0),
+    IndexKind.STAB_DIFFERENCE: (43.1, 5.13, 0.872, 1.5, 1.95, 24.8),
+    IndexKind.SCAN: (7.32, 0.211, 6.07),
 }
 # Build a structure from its table, for each row; up to 0.8 in the plane.
 REBUILD_NS = 600.0
@@ -53,22 +53,28 @@ def terms(kind: IndexKind, workload: Workload) -> tuple[float, ...]:
     n_dims = sides.size
     far = float(np.log2(1 + m / FAR))
     # What holds one end of a move, and less what also holds the other.
-    n_events = 2 * m * np.prod(sides) * (1 - np.exp(-np.sum(steps / np.maximum(sides, 1e-12))))
-    deltas = 2 * m * steps
+    n_events = 2 * m * float(np.prod(sides) * (1 - np.exp(-np.sum(steps / np.maximum(sides, 1e-12)))))
     if kind is IndexKind.SCAN:
-        return 1.0, m * n_dims, n_events, far
+        return 1.0, m * n_dims, n_events
     if kind is IndexKind.STAB_DIFFERENCE:
-        cells = cells_for(m, sides)
-        a, b = two_shortest(sides)
-        listed = 2 * m * (sides[a] + 1 / cells.n_a)
-        held = 2 * m * sides[a]
-        if b != a:
-            listed, held = listed * min(1, sides[b] + 1 / cells.n_b), held * sides[b]
-        return 1.0, listed, held * n_dims, n_events, far
+        listed, held = _listed_and_held(m, sides)
+        return 1.0, listed, listed * far, held, n_events * far, far
     if kind is IndexKind.BORDER_GRID:
-        partners = [min(np.delete(sides, k)) for k in range(n_dims)]
-        return n_dims, 4 * m * float(np.dot(partners, steps)), n_events, far * n_dims
-    log_deltas = float(np.log2(1 + deltas).sum())
+        # Each leg looks at the borders that it crosses in a band of twice the mean side on the shortest other axis.
+        looked_at = 4 * m * sum(float(np.delete(sides, k).min() * steps[k]) for k in range(n_dims))
+        return n_dims, looked_at, looked_at * (n_dims - 2), n_events, n_events * far, n_dims * far
+    deltas = 2 * m * steps
+    n_deltas, log_deltas = float(deltas.sum()), float(np.log2(1 + deltas).sum())
     if kind is IndexKind.ND_BMQ:
-        return n_dims, log_deltas, float(deltas.sum()), n_events, far * n_dims
-    return 1.0, log_deltas, float(deltas.sum()), n_events, far
+        return n_dims, log_deltas, n_deltas, n_events, n_dims * far
+    return 1.0, log_deltas, n_deltas, n_events * far, far
+
+
+def _listed_and_held(n_queries: int, sides: Float64s) -> tuple[float, float]:
+    """Return how many regions the cells of both ends of a move list, and how many hold the end on both axes."""
+    cells = cells_for(n_queries, sides)
+    a, b = two_shortest(sides)
+    listed, held = 2 * n_queries * (sides[a] + 1 / cells.n_a), 2 * n_queries * sides[a]
+    if b != a:
+        listed, held = listed * min(1.0, sides[b] + 1 / cells.n_b), held * sides[b]
+    return float(listed), float(held)

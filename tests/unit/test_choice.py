@@ -1,0 +1,116 @@
+"""Which structure an index takes, and when it takes another."""
+
+import numpy as np
+import pytest
+
+from bmq.index.adaptive import Adaptive
+from bmq.index.choose import make_index
+from bmq.index.costs import NS, Workload, move_ns, terms
+from bmq.index.structures import STRUCTURES, OneKind
+from bmq.records import IndexKind
+
+pytestmark = pytest.mark.unit
+
+N_STREAMS = 1_000
+
+
+def adaptive_over(n_dims: int, n_queries: int, side: float) -> Adaptive:
+    """Return an index of cubes that lie evenly between 0 and 1."""
+    index = Adaptive(n_dims, moves_between_looks=N_STREAMS)
+    lo = np.random.default_rng(1).uniform(0, 1, (n_dims, n_queries))
+    index.register(np.arange(n_queries, dtype=np.int32), lo, lo + side)
+    return index
+
+
+def move_all(index: Adaptive, step: float, n_times: int = 1) -> None:
+    """Move a thousand streams by ``step`` in every dimension."""
+    before = np.random.default_rng(2).uniform(0, 1, (index.n_dims, N_STREAMS))
+    for _ in range(n_times):
+        index.moves(np.arange(N_STREAMS, dtype=np.int32), before, before + step)
+
+
+@pytest.mark.parametrize(
+    ("n_dims", "n_queries", "side", "step", "kind"),
+    [
+        (1, 10_000, 1e-3, 1e-4, IndexKind.REGION_SEGMENTS),
+        (2, 10_000, 1e-1, 1e-3, IndexKind.BORDER_GRID),
+        (2, 10, 1e-1, 1e-2, IndexKind.SCAN),
+        (2, 10_000, 1e-3, 0.3, IndexKind.STAB_DIFFERENCE),
+        (9, 10_000, 1e-3, 1e-3, IndexKind.STAB_DIFFERENCE),
+    ],
+)
+def test_each_structure_is_taken_where_it_is_good(
+    n_dims: int, n_queries: int, side: float, step: float, kind: IndexKind
+) -> None:
+    index = adaptive_over(n_dims, n_queries, side)
+    move_all(index, step)
+    assert index.kinds == [kind]
+
+
+def test_before_the_first_move_small_steps_are_assumed() -> None:
+    index = adaptive_over(2, 10_000, 1e-1)
+    index.moves(np.empty(0, dtype=np.int32), np.empty((2, 0)), np.empty((2, 0)))
+    assert index.kinds == [IndexKind.BORDER_GRID]
+
+
+def test_each_layer_has_a_structure_of_its_own() -> None:
+    index = adaptive_over(1, 10_000, 0.01)
+    move_all(index, 0.001)
+    lo = np.full((1, 3), 0.5)
+    index.register(np.arange(10_000, 10_003, dtype=np.int32), lo, lo + 0.01)
+    move_all(index, 0.001)
+    assert index.kinds == [IndexKind.REGION_SEGMENTS, IndexKind.SCAN]
+    index._check()
+
+
+def test_another_movement_brings_another_structure_once_it_has_paid() -> None:
+    # A thousand moves are a millisecond dearer, and 10,000 queries cost several to build.
+    index = adaptive_over(1, 10_000, 1e-4)
+    move_all(index, 1e-5)
+    assert index.kinds == [IndexKind.REGION_SEGMENTS]
+    move_all(index, 0.3)
+    assert index.kinds == [IndexKind.REGION_SEGMENTS]
+    move_all(index, 0.3, 100)
+    assert index.kinds == [IndexKind.STAB_DIFFERENCE]
+
+
+def test_a_movement_that_comes_and_goes_does_not_have_a_layer_built_anew() -> None:
+    index = adaptive_over(1, 10_000, 1e-4)
+    move_all(index, 1e-5)
+    standing = index._layers[0].structure
+    for _ in range(20):
+        move_all(index, 0.3)
+        move_all(index, 1e-5, 5)
+    assert index._layers[0].structure is standing
+
+
+@pytest.mark.parametrize("kind", list(STRUCTURES))
+def test_every_structure_has_a_constant_for_each_of_its_terms(kind: IndexKind) -> None:
+    for n_dims in (1, 2, 3, 9):
+        if kind.fits(n_dims):
+            workload = Workload(1_000, np.full(n_dims, 0.01), np.full(n_dims, 0.02))
+            assert len(terms(kind, workload)) == len(NS[kind])
+            assert move_ns(kind, workload) > 0
+
+
+@pytest.mark.parametrize("kind", list(STRUCTURES))
+def test_a_longer_step_is_never_cheaper_and_more_queries_neither(kind: IndexKind) -> None:
+    n_dims = 1 if kind.fits(1) else 2
+    sides = np.full(n_dims, 0.01)
+    for longer in (1e-4, 1e-3, 1e-2, 1e-1):
+        costs = [move_ns(kind, Workload(1_000, sides, np.full(n_dims, step))) for step in (longer / 2, longer)]
+        assert costs == sorted(costs)
+    costs = [move_ns(kind, Workload(n, sides, np.full(n_dims, 0.02))) for n in (10, 100, 1_000, 10_000)]
+    assert costs == sorted(costs)
+
+
+def test_a_feed_gets_what_its_configuration_names() -> None:
+    assert isinstance(make_index(2), Adaptive)
+    for kind in STRUCTURES:
+        n_dims = 1 if kind.fits(1) else 2
+        index = make_index(n_dims, kind)
+        assert isinstance(index, OneKind)
+        assert index.n_dims == n_dims
+        index.register(np.zeros(1, dtype=np.int32), np.zeros((n_dims, 1)), np.ones((n_dims, 1)))
+        index.moves(np.zeros(1, dtype=np.int32), np.zeros((n_dims, 1)), np.ones((n_dims, 1)))
+        assert type(index._layers[0].structure) is type(STRUCTURES[kind](index._layers[0].table))
