@@ -5,8 +5,9 @@ Times are processor seconds of this thread: what else runs on the machine takes 
 
 import statistics
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import NamedTuple, Protocol
 
@@ -16,7 +17,8 @@ import numpy.typing as npt
 from bmq.index.base import MatchIndex, Moves
 from bmq.records import Float64s, Int32s
 
-N_CHECKED = 200  # rows of each round that are compared with the definition
+N_COMPARED = 10_000  # moves of each round on which all must agree; of the others only the number of crossings
+N_CHECKED = 200  # moves of each round that are compared with the definition
 
 
 class Spread(NamedTuple):
@@ -78,8 +80,8 @@ def race_moves(
         every step.
     regions : lower and upper borders, float64[d, m]: the definition that answers are checked with.
     n_warm : rounds that are not timed: they compile, build, and fill the position hints.
-    n_steps : steps of a round. The others' turns and the checks empty the caches, so where a step is short,
-        one alone is a race for memory that a long run of one index would not see.
+    n_steps : steps of a round. The others' turns empty the caches, so where a step is short, one alone is a race
+        for memory that a long run of one index would not see.
 
     Raises
     ------
@@ -87,22 +89,11 @@ def race_moves(
         Two indexes differ, or one differs from the definition on the first streams.
     """
     times = {name: Times() for name in indexes}
-    names = list(indexes)
     for number, (streams, before, after) in enumerate(_rounds(positions, n_steps)):
-        expected = None
-        # The first to go finds the positions outside the caches, so the turns rotate.
-        for name in names[number % len(names) :] + names[: number % len(names)]:
-            start = time.thread_time_ns()
-            moves = indexes[name].moves(streams, before, after)
-            elapsed = time.thread_time_ns() - start
-            if number >= n_warm:
-                _add(times[name], moves, elapsed, streams.size)
-            found = _sorted(moves)
-            if expected is None:
-                expected = found
-                sample = found[found[:, 0] < N_CHECKED]
-                np.testing.assert_array_equal(sample, _crossed(regions, before, after))
-            np.testing.assert_array_equal(found, expected, err_msg=f"{name} differs from the others")
+        asks = {name: partial(index.moves, streams, before, after) for name, index in indexes.items()}
+        found = _agreed(_answers(asks, number, times if number >= n_warm else {}, streams.size))
+        sample = found[found[:, 0] < N_CHECKED]
+        np.testing.assert_array_equal(sample, _crossed(regions, before, after))
     return times
 
 
@@ -126,23 +117,42 @@ def race_stabs(
 ) -> dict[str, Times]:
     """Return what each index took to find all queries that hold each value; as ``race_moves``."""
     times = {name: Times() for name in indexes}
-    names = list(indexes)
     for number, points in enumerate(values):
-        expected = None
-        for name in names[number % len(names) :] + names[: number % len(names)]:
-            start = time.thread_time_ns()
-            held = indexes[name].stab(points)
-            elapsed = time.thread_time_ns() - start
-            if number >= n_warm:
-                _add(times[name], held, elapsed, points.shape[1])
-            found = _sorted(held)
-            if expected is None:
-                expected = found
-                sample = found[found[:, 0] < N_CHECKED]
-                inside = np.argwhere(held_by(regions, points[:, :N_CHECKED]))
-                np.testing.assert_array_equal(sample[:, :2], inside)
-            np.testing.assert_array_equal(found, expected, err_msg=f"{name} differs from the others")
+        asks = {name: partial(index.stab, points) for name, index in indexes.items()}
+        found = _agreed(_answers(asks, number, times if number >= n_warm else {}, points.shape[1]))
+        sample = found[found[:, 0] < N_CHECKED]
+        inside = np.argwhere(held_by(regions, points[:, :N_CHECKED]))
+        np.testing.assert_array_equal(sample[:, :2], inside)
     return times
+
+
+def _answers(
+    asks: Mapping[str, Callable[[], Moves]], number: int, times: Mapping[str, Times], n_ops: int
+) -> dict[str, Moves]:
+    """Return everybody's answer to round ``number``; what it took goes to ``times``, where that has the name."""
+    names = list(asks)
+    first = number % len(names)
+    answers = {}
+    # The first to go finds the caches full of the checks of the round before, so the turns rotate.
+    for name in names[first:] + names[:first]:
+        start = time.thread_time_ns()
+        answers[name] = asks[name]()
+        elapsed = time.thread_time_ns() - start
+        if name in times:
+            _add(times[name], answers[name], elapsed, n_ops)
+    return answers
+
+
+def _agreed(answers: Mapping[str, Moves]) -> npt.NDArray[np.int64]:
+    """Return the answer about the first moves on which all agree, as ``_sorted``."""
+    expected = None
+    assert len({moves.rows.size for moves in answers.values()}) == 1, "they differ in how many crossings there are"
+    for name, moves in answers.items():
+        found = _sorted(moves)
+        expected = found if expected is None else expected
+        np.testing.assert_array_equal(found, expected, err_msg=f"{name} differs from the others")
+    assert expected is not None
+    return expected
 
 
 def held_by(regions: tuple[Float64s, Float64s], values: Float64s) -> npt.NDArray[np.bool_]:
@@ -162,9 +172,10 @@ def _crossed(regions: tuple[Float64s, Float64s], before: Float64s, after: Float6
 
 
 def _sorted(moves: Moves) -> npt.NDArray[np.int64]:
-    """Return int64[k, 3]: row, query, sign, in that order of importance."""
+    """Return row, query and sign of the first moves, int64[k, 3], in that order of importance."""
+    n = np.searchsorted(moves.rows, N_COMPARED)
     # One number each: that sorts ten times as fast as three columns, and answers are most of a race's work.
-    keys = moves.rows.astype(np.int64) << 32 | moves.queries.astype(np.int64) << 1 | (moves.signs > 0)
+    keys = moves.rows[:n].astype(np.int64) << 32 | moves.queries[:n].astype(np.int64) << 1 | (moves.signs[:n] > 0)
     keys.sort()
     return np.column_stack((keys >> 32, (keys & 0xFFFFFFFF) >> 1, 2 * (keys & 1) - 1))
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from bench.figures.figure import Figure, Point, Scale
-from bench.figures.line import BRUTE, CHOICE, PAPERS, TIME_PANELS, compared, some
+from bench.figures.line import CHOICE, PAPERS, TIME_PANELS, compared, some
 from bench.stocks import Market
 
 PAPERS_LEVELS = tuple(number / 100 for number in range(1, 11))  # FL, percent of the domain
@@ -12,7 +12,7 @@ BEYOND = (0.2, 0.5, 1.0)
 
 def _measure(scale: Scale) -> Iterator[Point]:
     for level in (*some(PAPERS_LEVELS, scale), *some(BEYOND, scale)):
-        yield from compared(level, Market(fluctuation_percent=level), scale, (*PAPERS, CHOICE, BRUTE))
+        yield from compared(level, Market(fluctuation_percent=level), scale, (*PAPERS, CHOICE))
 
 
 FIGURE = Figure(

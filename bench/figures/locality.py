@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.figures.figure import Figure, Panel, Point, Scale, counted
-from bench.figures.line import PAPERS, made, scaled, some
+from bench.figures.line import PAPERS, Length, made, scaled, some
 from bench.measure import race_moves
 from bench.stocks import DOMAIN, SEED, Market, fluctuation_percent, stepped
 from bmq.records import Float64s
 
-INTERVALS = (1, 2, 5, 10, 20, 30, 60)  # seconds between two readings
+INTERVALS = (1, 2, 5, 10, 20, 30)  # seconds between two readings
 TRADES_A_SECOND = 0.3  # the papers: "the probability of zero difference ... is considerably high"
 
 
@@ -44,7 +44,8 @@ LIVELY = Stock("lively stock", 0.02)  # as Samsung's
 
 def _measure(scale: Scale) -> Iterator[Point]:
     market = scaled(Market(), scale)
-    n_readings = {Scale.SMOKE: 4, Scale.REDUCED: 11, Scale.FULL: 60}[scale]
+    length = {Scale.SMOKE: Length(3, 1), Scale.REDUCED: Length(4, 20), Scale.FULL: Length(9, 20)}[scale]
+    n_readings = (length.n_rounds + 1) * length.n_steps
     for stock in (CALM, LIVELY):
         paths = stock.paths(market, n_readings * INTERVALS[-1])
         for interval in INTERVALS:
@@ -53,7 +54,7 @@ def _measure(scale: Scale) -> Iterator[Point]:
     for interval in some(INTERVALS, scale):
         yield from _differences(paths[::interval], f"every {interval} s")
     for interval in some(INTERVALS, scale):
-        yield from _worked(paths[::interval][: n_readings + 1], interval, market)
+        yield from _worked(paths[::interval][: n_readings + 1], interval, market, length)
 
 
 def _differences(paths: Float64s, series: str) -> Iterator[Point]:
@@ -65,9 +66,9 @@ def _differences(paths: Float64s, series: str) -> Iterator[Point]:
         yield counted("differences", series, round(middle, 4), float(share))
 
 
-def _worked(paths: Float64s, interval: int, market: Market) -> Iterator[Point]:
+def _worked(paths: Float64s, interval: int, market: Market, length: Length) -> Iterator[Point]:
     indexes = {name: made(name, market) for name in PAPERS}
-    for name, times in race_moves(indexes, paths[:, None], market.regions()).items():
+    for name, times in race_moves(indexes, paths[:, None], market.regions(), n_warm=1, n_steps=length.n_steps).items():
         yield Point("work", name, interval, *(ns / interval for ns in times.spread))
 
 

@@ -13,14 +13,14 @@ STREAMS = {
     Scale.FULL: tuple(1_000 << k for k in range(8)),
 }
 N_ROUNDS = {Scale.SMOKE: 3, Scale.REDUCED: 5, Scale.FULL: 21}
-READINGS = 8_000  # of a round at least: fewer are over too soon to be timed
+READINGS = {Scale.SMOKE: 0, Scale.REDUCED: 40_000, Scale.FULL: 40_000}  # of a round at least, as in `line.LENGTHS`
 
 
 def _measure(scale: Scale) -> Iterator[Point]:
     for n_streams in STREAMS[scale]:
         market = scaled(replace(Market(), n_streams=n_streams), scale)
         indexes = {name: made(name, market) for name in PAPERS}
-        length = Length(N_ROUNDS[scale], max(1, READINGS // n_streams))
+        length = Length(N_ROUNDS[scale], max(1, READINGS[scale] // n_streams))
         for name, times in raced(indexes, market, length).items():
             yield Point("time", name, n_streams, *(ns * market.n_streams / 1e6 for ns in times.spread))
             yield counted("storage", name, n_streams, indexes[name].nbytes / 1e6)
