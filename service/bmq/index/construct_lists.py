@@ -32,7 +32,7 @@ MAX_CONSTRUCTS = np.iinfo(np.int32).max  # their numbers are uint32 in the kerne
 class VirtualConstructIndex(LayeredMatches):
     """The `MatchIndex` of virtual constructs, in one or two dimensions; made by `vci` and `vcr`.
 
-    A value costs O(runs of the difference table + matches). Memory: 4 bytes a construct, each layer, and 4 an
+    A value costs O(runs of the difference table + matches). Memory: 4 bytes a construct and a cell, in each layer, 4 an
     entry; 8 more a query in an overlapped decomposition; the query table.
 
     Parameters
@@ -111,6 +111,11 @@ class ConstructLists:
         np.cumsum(self._starts, out=self._starts)
         self._entries: Int32s = np.zeros(int(self._starts[-1]) + kernel.COPIED_AHEAD, dtype=np.int32)
         kernel.fill_entries(self.constructs, *pieces, self._starts, self._entries)
+        # Counted once for each cell, so that a search need not read all starts twice.
+        self._n_cells_x = n_cells_x
+        cells_y, cells_x = np.indices((n_cells_y, n_cells_x), dtype=np.int32)
+        pivots = pivots_of(self.constructs, np.stack((cells_x.ravel(), cells_y.ravel())))
+        self._n_candidates: UInt32s = kernel.count_candidates(self._starts, self._firsts, self._stops, pivots)
 
     def _pieces(self, table: PackedQueries) -> tuple[Pieces, Pieces]:
         """Return what the regions are put together of, in x and in y."""
@@ -134,8 +139,8 @@ class ConstructLists:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the lists and of the difference table."""
-        parts = (self._starts, self._entries, self._own_from, self._firsts, self._stops)
+        """Bytes of the lists, of the cells' counts, and of the difference table."""
+        parts = (self._starts, self._entries, self._own_from, self._firsts, self._stops, self._n_candidates)
         return sum(part.nbytes for part in parts)
 
     def cells_of(self, values: Float64s) -> Int32s:
@@ -158,8 +163,8 @@ class ConstructLists:
         cells = self.cells_of(values)
         pivots = pivots_of(self.constructs, cells)
         order = np.argsort(pivots)
-        counts = kernel.count_candidates(self._starts, self._firsts, self._stops, pivots, order)
-        places = np.append(0, np.cumsum(counts))
+        counts = self._n_candidates[cells[1] * self._n_cells_x + cells[0]]
+        places = np.append(0, np.cumsum(counts, dtype=np.int64))
         rows, queries = np.empty((2, places[-1]), dtype=np.int32)
         n_found = kernel.matching_queries(
             self._starts,
@@ -174,7 +179,7 @@ class ConstructLists:
             pivots,
             order,
             places,
-            np.empty(counts.max(initial=0) + kernel.COPIED_AHEAD, dtype=np.int32),
+            np.empty(int(counts.max(initial=0)) + kernel.COPIED_AHEAD, dtype=np.int32),
             rows,
             queries,
         )
@@ -200,7 +205,8 @@ class ConstructLists:
         rows = self._entries[: self.n_entries] >> kernel.FLAG_BITS
         flags = self._entries[: self.n_entries] & kernel.FLAGS
         in_part = np.zeros(rows.size, dtype=np.bool_)
-        n_own, n_cells = np.ones(rows.size, dtype=np.int64), np.ones(len(table), dtype=np.int64)
+        n_own, n_covered = np.ones((2, rows.size), dtype=np.int64)
+        n_cells = np.ones(len(table), dtype=np.int64)
         for k, (ranges, lengths, place, number) in enumerate(
             zip(self._ranges(table), (constructs.lengths_x, constructs.lengths_y), (x, y), (i, j), strict=True)
         ):
@@ -208,6 +214,7 @@ class ConstructLists:
             stop = begin + lengths[number.ravel()[of_entry]]
             assert (ranges.first[rows] <= begin).all()
             assert (stop <= ranges.last[rows] + 1).all()
+            n_covered *= stop - begin
             in_part |= ranges.inexact_first[rows] & (begin == ranges.first[rows])
             in_part |= ranges.inexact_last[rows] & (stop == ranges.last[rows] + 1)
             if self._decomposition is Decomposition.OVERLAPPED:
@@ -216,5 +223,7 @@ class ConstructLists:
             n_own *= stop - begin
             n_cells *= ranges.last.astype(np.int64) - ranges.first + 1
         assert (in_part == (flags & kernel.IN_PART != 0)).all()
+        # An entry is a candidate in each cell of its construct.
+        assert self._n_candidates.sum(dtype=np.int64) == n_covered.sum()
         # A query's constructs have each of its cells once: as they are disjoint, it is enough to count.
         assert (np.bincount(rows, n_own, len(table)) == n_cells).all()

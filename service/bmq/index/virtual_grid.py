@@ -106,10 +106,10 @@ def _axis_over(intervals: Float64s, most_cells: float) -> Axis:
     # Halved before subtracted, divided before summed: the distance of the largest floats is none.
     half_range = high / 2 - low / 2
     half_side = float(((bounded[:, 1] / 2 - bounded[:, 0] / 2) / len(bounded)).sum()) if len(bounded) else half_range
-    # frexp: the power of two at or below, and above.
-    side_unit = np.ldexp(1.0, int(np.frexp(half_side / UNITS_PER_SIDE)[1]) - 1)
-    range_unit = np.ldexp(1.0, int(np.frexp(half_range / most_cells)[1]))
-    unit = min(2 * max(float(side_unit), float(range_unit), 2.0**-1022), 2.0**1023)
+    # frexp: 2**e is the power of two above, 2**(e - 1) the one at or below.
+    side_exponent = int(np.frexp(half_side / UNITS_PER_SIDE)[1]) - 1
+    range_exponent = int(np.frexp(half_range / most_cells)[1])
+    unit = 2.0 ** (1 + min(max(side_exponent, range_exponent, -1022), 1022))
     origin = float(np.floor(low / unit)) * unit
     if not (np.isfinite(origin) and origin <= low):
         origin = low

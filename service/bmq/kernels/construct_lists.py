@@ -73,17 +73,15 @@ def _construct_of(constructs: Constructs, pieces_x: Pieces, pieces_y: Pieces, x:
 
 
 @njit(cache=True)
-def count_candidates(starts: UInt32s, firsts: UInt32s, stops: UInt32s, pivots: UInt32s, order: Int64s) -> Int64s:
-    """Return how many entries the constructs that cover each value have. Raises nothing; O(n * runs).
+def count_candidates(starts: UInt32s, firsts: UInt32s, stops: UInt32s, pivots: UInt32s) -> UInt32s:
+    """Return how many entries the constructs that cover each cell have, uint32[n] for uint32[n] pivots.
 
-    Parameters are as for ``matching_queries``.
+    Parameters are as for ``matching_queries``. Raises nothing; O(n * runs).
     """
-    counts = np.empty(order.size, dtype=np.int64)
-    for i in order:
-        n_entries = np.uint64(0)
+    counts = np.zeros(pivots.size, dtype=np.uint32)
+    for i in range(pivots.size):
         for run in range(firsts.size):
-            n_entries += np.uint64(starts[pivots[i] + stops[run]] - starts[pivots[i] + firsts[run]])
-        counts[i] = n_entries
+            counts[i] += starts[pivots[i] + stops[run]] - starts[pivots[i] + firsts[run]]
     return counts
 
 
