@@ -52,6 +52,7 @@ class DiffRmq:
         # In which matching set a row was seen last: two marks a move, so that none need be wiped before they run out.
         self._marks: Int32s = np.empty(0, dtype=np.int32)
         self._last_mark = 0
+        self._n_expected = 0  # how many queries the next stab may find, by the last one
         # Each stream's matching set, and the value it was retrieved for.
         self._members: Int32s = np.empty((0, 16), dtype=np.int32)
         self._n_members: Int32s = np.empty(0, dtype=np.int32)
@@ -111,7 +112,17 @@ class DiffRmq:
         if rmq is None:
             return _nothing()
         values = np.ascontiguousarray(values, dtype=np.float64)
-        return Moves(*_kernels(self._collect).matches(rmq.arrays, self._slots, values))
+        matches = _kernels(self._collect).matches
+        # Arrays that grow in the loop, and an answer copied from a buffer, made this a third as fast on long answers.
+        rows, queries = np.empty((2, self._n_expected + self._slots.size), dtype=np.int32)
+        n_done, n_found = matches(rmq.arrays, self._slots, values, 0, 0, rows, queries)
+        while n_done < values.shape[1]:
+            longer = np.empty((2, 2 * rows.size + self._slots.size), dtype=np.int32)
+            longer[:, :n_found] = rows[:n_found], queries[:n_found]
+            rows, queries = longer
+            n_done, n_found = matches(rmq.arrays, self._slots, values, n_done, n_found, rows, queries)
+        self._n_expected = n_found + n_found // 8
+        return Moves(rows[:n_found], queries[:n_found], np.ones(n_found, dtype=np.int8), n_found)
 
     def _forget(self) -> None:
         self._rmq = None
@@ -216,19 +227,18 @@ def _kernels(collect: Collect) -> _Kernels:
         return rows[:n_found], queries[:n_found], signs[:n_found], visits, members
 
     @njit
-    def matches(arrays: Any, slots: Int32s, values: Float64s) -> tuple[Int32s, Int32s, Int8s, int]:
-        rows = np.empty(values.shape[1], dtype=np.int32)
-        queries = np.empty(values.shape[1], dtype=np.int32)
-        signs = np.empty(values.shape[1], dtype=np.int8)
-        matching = np.empty(slots.size, dtype=np.int32)
-        n_found = 0
-        for i in range(values.shape[1]):
-            n_now = collect(arrays, values, i, matching, 0)
-            rows, queries, signs = make_room(rows, queries, signs, n_found, n_now)
-            for row in matching[:n_now]:
-                rows[n_found], queries[n_found], signs[n_found] = i, slots[row], 1
-                n_found += 1
-        return rows[:n_found], queries[:n_found], signs[:n_found], n_found
+    def matches(
+        arrays: Any, slots: Int32s, values: Float64s, n_done: int, n_found: int, rows: Int32s, queries: Int32s
+    ) -> tuple[int, int]:
+        # Goes on from value n_done while there is room for any answer.
+        stop = np.int64(n_found)
+        while n_done < values.shape[1] and stop + slots.size <= queries.size:
+            first, stop = stop, np.int64(collect(arrays, values, n_done, queries, int(stop)))
+            for e in range(np.uint64(first), np.uint64(stop)):
+                queries[e] = slots[np.uint32(queries[e])]
+            rows[first:stop] = n_done
+            n_done += 1
+        return n_done, int(stop)
 
     return _Kernels(differences, matches)
 
