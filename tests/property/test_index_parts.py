@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 
 from bmq.index.border_grid import BorderGrid, GridCells
 from bmq.index.region_segments import RegionSegmentList
-from bmq.kernels.delta_sets import BLOCK, build_delta_sets
-from bmq.kernels.delta_sets import find_rs_node as find_place
-from bmq.kernels.delta_sets import is_in_rs_node as is_in_place
+from bmq.kernels.delta_sets import BLOCK, build_delta_sets, find_rs_node_anew, is_in_rs_node
 from bmq.kernels.ranks import make_ranks, ranks_of
 from bmq.kernels.stab import FANOUT, build_boxes, holding_queries
 from bmq.kernels.walk import find_rs_node
@@ -105,10 +103,10 @@ def test_the_rs_node_of_a_value_is_how_many_borders_of_either_kind_are_at_or_bel
     ascending = np.sort(upper)
 
     for value in [*values, *lower[np.isfinite(lower)], *upper[np.isfinite(upper)]]:
-        found = find_place(sets, value)
+        found = find_rs_node_anew(sets, value)
 
         assert found == (np.searchsorted(lower, value, side="right"), np.searchsorted(ascending, value, side="right"))
-        assert is_in_place(sets, *found, value)
+        assert is_in_rs_node(sets.ends, sets.minus_rows, *found, value)
 
 
 @given(

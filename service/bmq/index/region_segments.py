@@ -11,6 +11,7 @@ from bmq.index.packed import PackedQueries
 from bmq.kernels import delta_sets as kernel
 from bmq.kernels.delta_sets import BLOCK, LOWER, UPPER, WINDOW, Places, build_delta_sets
 from bmq.kernels.leap import net_queries
+from bmq.kernels.ranks import ranks_of
 from bmq.records import Float64s, Int32s
 
 
@@ -60,7 +61,7 @@ class RegionSegments:
         # A search begins behind all borders of the buckets before, and a window fits behind.
         n_buckets = sets.firsts.size // 2
         for end, borders in ((LOWER, lower), (UPPER, upper)):
-            buckets = [kernel.bucket_of(sets.ranks, border, n_buckets) for border in np.sort(borders)]
+            buckets = [kernel.bucket_of(rank, n_buckets) for rank in ranks_of(sets.ranks, np.sort(borders))]
             assert (np.diff(buckets) >= 0).all()
             before = np.searchsorted(buckets, np.arange(n_buckets))
             assert (sets.firsts[end::2] == np.minimum(before, max(0, m - WINDOW))).all()

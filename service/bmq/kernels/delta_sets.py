@@ -94,19 +94,19 @@ def build_delta_sets(regions: Float64s) -> DeltaSets:
     return DeltaSets(ends, minus_rows, ranks, firsts, highest, lowest, narrowest)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, forceinline=True)
 def signed(place: int) -> int:
     """Return an unsigned number as numba's usual kind; it remembers that it is not negative."""
     return int(np.int64(place))
 
 
-@njit(cache=True, inline="always")
-def bucket_of(ranks: Ranks, value: float, n_buckets: int) -> int:
-    """Return the bucket that holds ``value``; it never falls as ``value`` rises."""
-    return min(int(rank_of(ranks, value) * n_buckets), n_buckets - 1)
+@njit(cache=True, forceinline=True)
+def bucket_of(rank: float, n_buckets: int) -> int:
+    """Return the bucket that holds the values of ``rank``; it never falls as the rank rises."""
+    return min(int(rank * n_buckets), n_buckets - 1)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, forceinline=True)
 def border_at(ends: Float64s, minus_rows: Places, end: int, place: int) -> float:
     """Return the lower (or upper) border number ``place`` in ascending order."""
     row = place if end == LOWER else signed(minus_rows[place])
@@ -120,7 +120,7 @@ def _count_before(ends: Float64s, minus_rows: Places, ranks: Ranks, firsts: Plac
     for end in range(2):
         bucket = 0
         for place in range(minus_rows.size):
-            own = bucket_of(ranks, border_at(ends, minus_rows, end, place), n_buckets)
+            own = bucket_of(rank_of(ranks, border_at(ends, minus_rows, end, place)), n_buckets)
             while bucket <= own:
                 firsts[2 * bucket + end] = place
                 bucket += 1
@@ -145,7 +145,7 @@ def _search_on(ends: Float64s, minus_rows: Places, end: int, first: int, value: 
     return low
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, forceinline=True)
 def _count_up_to(ends: Float64s, minus_rows: Places, end: int, first: int, value: float) -> int:
     """Return how many lower (or upper) borders are at or below ``value``, of which ``first`` are known to be."""
     place = first
@@ -157,25 +157,38 @@ def _count_up_to(ends: Float64s, minus_rows: Places, end: int, first: int, value
     return _search_on(ends, minus_rows, end, place, value)
 
 
-@njit(cache=True, inline="always")
-def find_rs_node(sets: DeltaSets, value: float) -> tuple[int, int]:
+@njit(cache=True, forceinline=True)
+def find_rs_node(ends: Float64s, minus_rows: Places, firsts: Places, rank: float, value: float) -> tuple[int, int]:
     """Return the RS node (p, q) that holds ``value``: p lower and q upper borders are at or below it.
+
+    Parameters
+    ----------
+    ends, minus_rows, firsts
+        Of `DeltaSets`, taken out of it by the caller: numba counts references with each look at an array of a
+        tuple, and that costs more than the search.
+    rank : float
+        Of ``value``, which is finite.
 
     Notes
     -----
-    Raises nothing. ``value`` is finite. O(1) where borders lie evenly within each 64th of them, else a binary
-    search of a bucket. All borders in the buckets before that of ``value`` are below it.
+    Raises nothing. O(1) where borders lie evenly within each 64th of them, else a binary search of a bucket. All
+    borders in the buckets before that of ``value`` are below it.
     """
-    bucket = bucket_of(sets.ranks, value, sets.firsts.size // 2)
-    plus = _count_up_to(sets.ends, sets.minus_rows, LOWER, signed(sets.firsts[2 * bucket]), value)
-    minus = _count_up_to(sets.ends, sets.minus_rows, UPPER, signed(sets.firsts[2 * bucket + 1]), value)
+    bucket = bucket_of(rank, firsts.size // 2)
+    plus = _count_up_to(ends, minus_rows, LOWER, signed(firsts[2 * bucket]), value)
+    minus = _count_up_to(ends, minus_rows, UPPER, signed(firsts[2 * bucket + 1]), value)
     return plus, minus
 
 
-@njit(cache=True, inline="always")
-def is_in_rs_node(sets: DeltaSets, plus: int, minus: int, value: float) -> bool:
+@njit(cache=True)
+def find_rs_node_anew(sets: DeltaSets, value: float) -> tuple[int, int]:
+    """Return the RS node that holds ``value``, as ``find_rs_node``, for one that has no rank yet."""
+    return find_rs_node(sets.ends, sets.minus_rows, sets.firsts, rank_of(sets.ranks, value), value)
+
+
+@njit(cache=True, forceinline=True)
+def is_in_rs_node(ends: Float64s, minus_rows: Places, plus: int, minus: int, value: float) -> bool:
     """Return whether the RS node (plus, minus), each 0..m, holds ``value``. Raises nothing."""
-    ends, minus_rows = sets.ends, sets.minus_rows
     m = minus_rows.size
     # | and & and not `or` and `and`: one guess of the processor instead of eight.
     return bool(

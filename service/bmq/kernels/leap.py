@@ -11,7 +11,17 @@ import numpy as np
 from numba import njit
 
 from bmq.kernels.buffers import make_room
-from bmq.kernels.delta_sets import BLOCK, BLOCK_BITS, DeltaSets, Places, find_rs_node, is_in_rs_node, signed
+from bmq.kernels.delta_sets import (
+    BLOCK,
+    BLOCK_BITS,
+    DeltaSets,
+    Places,
+    find_rs_node,
+    find_rs_node_anew,
+    is_in_rs_node,
+    signed,
+)
+from bmq.kernels.ranks import ranks_of
 from bmq.records import Float64s, Int8s, Int32s
 
 # Moves that are looked up together, so that the processor need not wait for one RS node after another.
@@ -21,6 +31,7 @@ LONG = 4 * BLOCK
 # Copied together without a branch, so with some behind the end, which the next ones overwrite. Most ranges of ten
 # delta queries then need no second round, and a wrong guess of the processor costs as much as 40 copies.
 CHUNK = 16
+_UNKNOWN = 2**32 - 1  # in place of an RS node
 _RESERVE = MOVES_TOGETHER * LONG + 2 * CHUNK
 
 
@@ -68,12 +79,18 @@ def net_queries(
     queries = np.empty(2 * streams.size + _RESERVE, dtype=np.int32)
     signs = np.empty(2 * streams.size + _RESERVE, dtype=np.int8)
     ranges = np.empty(4 * MOVES_TOGETHER, dtype=np.uint32)
+    ranks = ranks_of(sets.ranks, current)
+    # Taken out of the tuple once: numba counts references with each look at an array of a tuple.
+    ends, minus_rows, firsts = sets.ends, sets.minus_rows, sets.firsts
+    highest, lowest, narrowest = sets.highest, sets.lowest, sets.narrowest
     n_found, visits = 0, 0
     last_chunk = slots.size - CHUNK
     for block in range(0, streams.size, MOVES_TOGETHER):
         stop = min(block + MOVES_TOGETHER, streams.size)
         # 1.
-        _find_delta_sets(sets, hints, streams, previous, current, block, stop, ranges)
+        if _take_hints(ends, minus_rows, hints, streams, previous, block, stop, ranges):
+            _find_unhinted(sets, previous, block, stop, ranges)
+        _find_delta_sets(ends, minus_rows, firsts, hints, streams, current, ranks, block, stop, ranges)
         # 2.
         n_before = n_found
         if n_found + _RESERVE > rows.size:
@@ -89,19 +106,21 @@ def net_queries(
             if n_delta > LONG:
                 rows, queries, signs = make_room(rows, queries, signs, n_found, n_delta + _RESERVE)
             # Rounding keeps the order: where hi <= above and lo > below, hi - lo is not more than above - below.
-            if above - below < sets.narrowest and max(plus_stop, minus_stop) <= last_chunk:
+            if above - below < narrowest and max(plus_stop, minus_stop) <= last_chunk:
                 middle = n_found + plus_stop - plus
                 n_kept = n_found + n_delta
                 _copy_plus(slots, plus, plus_stop, queries, n_found)
-                _copy_minus(sets.minus_rows, slots, minus, minus_stop, queries, middle)
+                _copy_minus(minus_rows, slots, minus, minus_stop, queries, middle)
                 visits += n_delta
             elif n_delta <= LONG:
-                middle = _keep_plus(sets, slots, plus, plus_stop, above, queries, n_found)
-                n_kept = _keep_minus(sets, slots, minus, minus_stop, plus, queries, middle)
+                middle = _keep_plus(ends, slots, plus, plus_stop, above, queries, n_found)
+                n_kept = _keep_minus(minus_rows, slots, minus, minus_stop, plus, queries, middle)
                 visits += n_delta
             else:
-                middle, n_plus_visits = _leap_plus(sets, slots, plus, plus_stop, above, queries, n_found)
-                n_kept, n_minus_visits = _leap_minus(sets, slots, minus, minus_stop, plus, queries, middle)
+                middle, n_plus_visits = _leap_plus(ends, highest, slots, plus, plus_stop, above, queries, n_found)
+                n_kept, n_minus_visits = _leap_minus(
+                    minus_rows, lowest, slots, minus, minus_stop, plus, queries, middle
+                )
                 visits += n_plus_visits + n_minus_visits
             # Moving down swaps +DQ and -DQ.
             sign = 1 if current[i] > previous[i] else -1
@@ -115,34 +134,63 @@ def net_queries(
 
 
 @njit(cache=True)
-def _find_delta_sets(
-    sets: DeltaSets,
+def _take_hints(
+    ends: Float64s,
+    minus_rows: Places,
     hints: Places,
     streams: Int32s,
     previous: Float64s,
+    block: int,
+    stop: int,
+    ranges: Places,
+) -> bool:
+    """Write the RS nodes of the previous values, `_UNKNOWN` where the hint does not fit; return whether any does not.
+
+    Kept apart from the search for those few, which needs the tuple: its references are counted in every round.
+    """
+    any_unknown = False
+    for i in range(block, stop):
+        b, hint = 4 * (i - block), 2 * signed(streams[i])
+        plus, minus = signed(hints[hint]), signed(hints[hint + 1])
+        fits = is_in_rs_node(ends, minus_rows, plus, minus, previous[i])
+        ranges[b], ranges[b + 2] = plus if fits else _UNKNOWN, minus
+        any_unknown |= not fits
+    return any_unknown
+
+
+@njit(cache=True)
+def _find_unhinted(sets: DeltaSets, previous: Float64s, block: int, stop: int, ranges: Places) -> None:
+    """Write the RS nodes of the previous values that are `_UNKNOWN`."""
+    for i in range(block, stop):
+        b = 4 * (i - block)
+        if signed(ranges[b]) == _UNKNOWN:
+            ranges[b], ranges[b + 2] = find_rs_node_anew(sets, previous[i])
+
+
+@njit(cache=True)
+def _find_delta_sets(
+    ends: Float64s,
+    minus_rows: Places,
+    firsts: Places,
+    hints: Places,
+    streams: Int32s,
     current: Float64s,
+    ranks: Float64s,
     block: int,
     stop: int,
     ranges: Places,
 ) -> None:
     """Write where +DQ and then -DQ of the RS nodes on each way begin and stop, uint32[4] a move; write the hints."""
-    # Two loops: of the many loads of a search, more are then under way at once.
     for i in range(block, stop):
         b, hint = 4 * (i - block), 2 * signed(streams[i])
-        plus, minus = signed(hints[hint]), signed(hints[hint + 1])
-        if not is_in_rs_node(sets, plus, minus, previous[i]):
-            plus, minus = find_rs_node(sets, previous[i])
-        ranges[b], ranges[b + 2] = plus, minus
-    for i in range(block, stop):
-        b, hint = 4 * (i - block), 2 * signed(streams[i])
-        plus, minus = find_rs_node(sets, current[i])
+        plus, minus = find_rs_node(ends, minus_rows, firsts, ranks[i], current[i])
         hints[hint], hints[hint + 1] = plus, minus
         plus_before, minus_before = signed(ranges[b]), signed(ranges[b + 2])
         ranges[b], ranges[b + 1] = min(plus_before, plus), max(plus_before, plus)
         ranges[b + 2], ranges[b + 3] = min(minus_before, minus), max(minus_before, minus)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, forceinline=True)
 def _copy_plus(slots: Int32s, first: int, stop: int, queries: Int32s, n: int) -> None:
     # Unsigned, here and below: numba then need not ask whether an index counts from the end.
     start, target = np.uint64(first), np.uint64(n)
@@ -151,7 +199,7 @@ def _copy_plus(slots: Int32s, first: int, stop: int, queries: Int32s, n: int) ->
             queries[target + chunk + np.uint64(k)] = slots[start + chunk + np.uint64(k)]
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, forceinline=True)
 def _copy_minus(minus_rows: Places, slots: Int32s, first: int, stop: int, queries: Int32s, n: int) -> None:
     start, target = np.uint64(first), np.uint64(n)
     for chunk in range(np.uint64(0), np.uint64(stop - first), np.uint64(CHUNK // 2)):
@@ -160,21 +208,21 @@ def _copy_minus(minus_rows: Places, slots: Int32s, first: int, stop: int, querie
             queries[target + chunk + np.uint64(k)] = slots[row]
 
 
-@njit(cache=True, inline="always")
-def _keep_plus(sets: DeltaSets, slots: Int32s, first: int, stop: int, above: float, queries: Int32s, n: int) -> int:
+@njit(cache=True, forceinline=True)
+def _keep_plus(ends: Float64s, slots: Int32s, first: int, stop: int, above: float, queries: Int32s, n: int) -> int:
     """Write the rows first..stop - 1 that end above ``above`` behind ``n``; return how many there are then."""
     for row in range(first, stop):
         # Written always and counted where kept, here and below: no branch waits for a border.
         queries[np.uint64(n)] = slots[row]
-        n += sets.ends[2 * row + 1] > above
+        n += ends[2 * row + 1] > above
     return n
 
 
-@njit(cache=True, inline="always")
-def _keep_minus(sets: DeltaSets, slots: Int32s, first: int, stop: int, plus: int, queries: Int32s, n: int) -> int:
+@njit(cache=True, forceinline=True)
+def _keep_minus(minus_rows: Places, slots: Int32s, first: int, stop: int, plus: int, queries: Int32s, n: int) -> int:
     """Write the delta queries first..stop - 1 of -DQ whose row is before ``plus`` behind ``n``; as `_keep_plus`."""
     for place in range(first, stop):
-        row = signed(sets.minus_rows[place])
+        row = signed(minus_rows[place])
         queries[np.uint64(n)] = slots[row]
         n += row < plus
     return n
@@ -182,7 +230,7 @@ def _keep_minus(sets: DeltaSets, slots: Int32s, first: int, stop: int, plus: int
 
 @njit(cache=True)
 def _leap_plus(
-    sets: DeltaSets, slots: Int32s, first: int, stop: int, above: float, queries: Int32s, n: int
+    ends: Float64s, highest: Float64s, slots: Int32s, first: int, stop: int, above: float, queries: Int32s, n: int
 ) -> tuple[int, int]:
     """As `_keep_plus`, but not looking at blocks that end at or below ``above``; also return the visits."""
     visits = 0
@@ -190,21 +238,21 @@ def _leap_plus(
     while first < stop:
         block = (first + BLOCK - 1) >> BLOCK_BITS
         if first & (BLOCK - 1) == 0:
-            while block < last_block and sets.highest[block] <= above:
+            while block < last_block and highest[block] <= above:
                 block += 1
             visits += block - (first >> BLOCK_BITS) + (block < last_block)
             first = block << BLOCK_BITS
             block += 1
         next_first = min(block << BLOCK_BITS, stop)
         visits += next_first - first
-        n = _keep_plus(sets, slots, first, next_first, above, queries, n)
+        n = _keep_plus(ends, slots, first, next_first, above, queries, n)
         first = next_first
     return n, visits
 
 
 @njit(cache=True)
 def _leap_minus(
-    sets: DeltaSets, slots: Int32s, first: int, stop: int, plus: int, queries: Int32s, n: int
+    minus_rows: Places, lowest: Places, slots: Int32s, first: int, stop: int, plus: int, queries: Int32s, n: int
 ) -> tuple[int, int]:
     """As `_keep_minus`, but not looking at blocks without a row before ``plus``; also return the visits."""
     visits = 0
@@ -212,19 +260,19 @@ def _leap_minus(
     while first < stop:
         block = (first + BLOCK - 1) >> BLOCK_BITS
         if first & (BLOCK - 1) == 0:
-            while block < last_block and signed(sets.lowest[block]) >= plus:
+            while block < last_block and signed(lowest[block]) >= plus:
                 block += 1
             visits += block - (first >> BLOCK_BITS) + (block < last_block)
             first = block << BLOCK_BITS
             block += 1
         next_first = min(block << BLOCK_BITS, stop)
         visits += next_first - first
-        n = _keep_minus(sets, slots, first, next_first, plus, queries, n)
+        n = _keep_minus(minus_rows, slots, first, next_first, plus, queries, n)
         first = next_first
     return n, visits
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, forceinline=True)
 def _fill(array: Int32s | Int8s, start: int, stop: int, value: int) -> None:
     for chunk in range(np.uint64(start), np.uint64(stop), np.uint64(CHUNK)):
         for k in range(CHUNK):
