@@ -18,8 +18,8 @@ from bmq.records import Float64s, IndexKind, Int32s
 # A structure stays while the cheapest is predicted to be less than this factor cheaper: predictions are wrong by
 # up to a third, and a lower factor would have a layer built anew for nothing.
 SWITCH_FACTOR = 1.5
-# Moves between two looks at the layers, each of about 50 us: a nanosecond a move.
-MOVES_BETWEEN_LOOKS = 50_000
+# Moves between two looks, of about 100 us a layer: a nanosecond a move. A wrong structure is noticed that late.
+MOVES_BETWEEN_LOOKS = 100_000
 N_SAMPLED = 256  # moves that the movement is known by; their mean step is off by a tenth at most times
 N_SAMPLED_A_CALL = 64  # so that the sample tells of at least four calls, and forgets all others
 # Before the first move: steps of a tenth of the mean side, at which each kind of structure does well.
