@@ -1,5 +1,6 @@
 """Plots as SVG from the CSV files alone: `python -m bench.figures.plot`."""
 
+import math
 from pathlib import Path
 
 import matplotlib as mpl
@@ -39,8 +40,10 @@ def plot(path: Path) -> Path:
     figure.suptitle(
         f"{head['title']}: {head['source']}\n{head['machine']}, {head['commit']}, {head['scale']}", fontsize=8
     )
-    figure.legend(legend.values(), legend.keys(), loc="lower center", ncols=4, fontsize=7, frameon=False)
-    figure.tight_layout(rect=(0, 0.1, 1, 1))
+    n_columns = 2 * len(panels) + 1
+    figure.legend(legend.values(), legend.keys(), loc="lower center", ncols=n_columns, fontsize=7, frameon=False)
+    # As much room below as the rows of the legend take.
+    figure.tight_layout(rect=(0, 0.02 + 0.045 * math.ceil(len(legend) / n_columns), 1, 1))
     target = path.with_suffix(".svg")
     figure.savefig(target, metadata={"Date": None})
     plt.close(figure)
