@@ -36,8 +36,8 @@ def race(n_dims: int, *, n_queries: int, n_streams: int, n_rounds: int, n_steps:
 def _measure(scale: Scale) -> Iterator[Point]:
     n_queries, n_streams, n_rounds, n_steps, dims = {
         Scale.SMOKE: (200, 20, 3, 1, (1, 2, 3)),
-        Scale.REDUCED: (10_000, 1_000, 9, 5, (1, 2, 3, 5, 7, 9)),
-        Scale.FULL: (10_000, 1_000, 20, 5, tuple(range(1, 10))),
+        Scale.REDUCED: (10_000, 1_000, 4, 20, (1, 2, 3, 5, 7, 9)),
+        Scale.FULL: (10_000, 1_000, 9, 20, tuple(range(1, 10))),
     }[scale]
     one_dimension = math.nan
     for n_dims in dims:
