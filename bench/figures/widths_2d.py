@@ -14,8 +14,8 @@ def _measure(scale: Scale) -> Iterator[Point]:
 FIGURE = Figure(
     name="widths_2d",
     source="BMQ-Processor, Fig. 17 (a, b)",
-    claim="time of the n-D BMQ hardly depends on the width of queries, that of DiffRMQ grows with it; the border grid is"
-    " the fastest at any width",
+    claim="time of the n-D BMQ hardly depends on the width of queries, that of DiffRMQ grows with it; the border grid"
+    " is the fastest at any width",
     setup="5,000 squares; else as in queries_2d",
     x="width of a query, km",
     panels=PANELS,
