@@ -5,10 +5,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bmq.index.border_grid import BorderGrid, GridCells
+from bmq.index.border_grid import ROOM, BorderGrid, GridCells
 from bmq.index.region_segments import RegionSegmentList
 from bmq.kernels.delta_sets import BLOCK, build_delta_sets, find_rs_node_anew, is_in_rs_node
-from bmq.kernels.ranks import make_ranks, ranks_of
+from bmq.kernels.ranks import MAX_PLACE, make_ranks, places_of, ranks_of
 from bmq.kernels.stab import FANOUT, build_boxes, holding_queries
 from bmq.kernels.walk import find_rs_node
 from tests.index_oracle import IndexOracle
@@ -43,6 +43,10 @@ def test_the_rank_never_falls_as_the_value_rises(borders: list[float], values: l
     assert (found[1:] >= found[:-1]).all()
     assert found[0] == 0.0
     assert found[-1] == (1.0 if borders else 0.0)
+    places = np.empty(ascending.size, dtype=np.int32)
+    places_of(ranks, ascending, places)
+    assert (places[1:] >= places[:-1]).all()
+    assert (places[0], places[-1]) == (0, MAX_PLACE if borders else 0)
 
 
 def test_equal_steps_of_rank_hold_equally_many_borders_even_in_a_town_in_the_country() -> None:
@@ -70,7 +74,7 @@ def test_the_grid_has_at_most_twelve_entries_and_cells_a_query_whatever_the_side
     cells = index._layers[0].structure
 
     assert isinstance(cells, GridCells)
-    assert cells._entries.size <= 12 * n_queries
+    assert cells._entries.size <= 12 * (1 + ROOM) * n_queries + 1
     # Rounding to whole strips and columns may add half of each.
     assert cells._starts.size <= 2.25 * 8 * n_queries + 2
 

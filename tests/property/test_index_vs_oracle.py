@@ -136,6 +136,8 @@ def restless(n_dims: int, *, growth: int = 4, smallest_layer: int) -> Adaptive:
 
 # Those that tests know by no class of their own.
 OTHER_KINDS: dict[str, Callable[..., Layered]] = {
+    # Room for as many queries in place as there are, so that hardly any change builds a layer.
+    **{f"{n_dims}-D grid with room": partial(BorderGrid, n_dims, room=1.0) for n_dims in (2, 3, 4)},
     **{f"{n_dims}-D scan": partial(OneKind, n_dims, IndexKind.SCAN) for n_dims in (1, 2, 3)},
     **{f"{n_dims}-D stabs": partial(OneKind, n_dims, IndexKind.STAB_DIFFERENCE) for n_dims in (1, 2, 3)},
     **{f"{n_dims}-D adaptive": partial(Adaptive, n_dims, moves_between_looks=1) for n_dims in (1, 2, 3)},

@@ -173,10 +173,48 @@ def test_a_thousand_registrations_leave_the_layer_of_many_as_it_is(index: Layere
     index.deregister(many[:9_000])
     move(index, 0, 1)
     assert index._layers[0].structure is standing
-    index.deregister(many[9_000:10_001])
+    index.deregister(many[9_000:11_000])
     move(index, 0, 1)
     assert index._layers[0].structure is not standing
     index._check()
+
+
+def squares(rng: np.random.Generator, n: int, extent: float) -> tuple[np.ndarray, np.ndarray]:
+    lo = rng.uniform(0, extent, (2, n))
+    return lo, lo + 1
+
+
+def test_the_grid_takes_an_eighth_more_queries_in_place_and_is_then_built_anew() -> None:
+    rng = np.random.default_rng(1)
+    index = BorderGrid()
+    slots = np.arange(18_000, dtype=np.int32)
+    index.register(slots[:16_000], *squares(rng, 16_000, 1e4))
+    move(index, 0, 1)
+    standing = index._layers[0].structure
+    for first in range(16_000, 17_600, 100):
+        index.register(slots[first : first + 100], *squares(rng, 100, 1e4))
+        move(index, 0, 1)
+        assert index._layers[0].structure is standing
+        # Where a few crowd, they find no room near by.
+        assert sum(layer.n_live for layer in index._layers[1:]) < 100
+    index.register(slots[17_600:], *squares(rng, 400, 1e4))
+    index.register(slots[:1] + 20_000, *squares(rng, 1, 1e4))
+    move(index, 0, 1)
+    assert [layer.n_live for layer in index._layers] == [18_001]
+
+
+def test_a_crowd_that_finds_no_room_in_the_grid_becomes_a_layer() -> None:
+    rng = np.random.default_rng(1)
+    index = BorderGrid()
+    slots = np.arange(21_200, dtype=np.int32)
+    index.register(slots[:20_000], *squares(rng, 20_000, 1e4))
+    move(index, 0, 1)
+    index.register(slots[20_000:], *squares(rng, 1_200, 0.5))
+    assert holding(index, 0.75)
+    assert len(index._layers) == 2
+    assert sum(layer.n_live for layer in index._layers) == 21_200
+    index.deregister(slots[20_000:])
+    assert not set(holding(index, 0.75)) & set(slots[20_000:].tolist())
 
 
 def test_one_change_at_a_time_makes_few_layers(index: Layered) -> None:

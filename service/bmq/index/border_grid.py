@@ -1,17 +1,21 @@
-"""The border grid: the border index of the plane. A cell lists the queries whose border passes through it.
+"""The border grid: the border index of the plane and beyond. A cell lists the queries whose border passes through it.
 
 Knows how fine the grid is to be and why; the scan is `kernels.grid`, changes are `layered`, the proof is in
 docs/indexes.md.
 """
 
+from collections.abc import Iterator, Sequence
+from itertools import product
+
 import numpy as np
 
 from bmq.index.base import Moves
 from bmq.index.layered import GROWTH, SMALLEST_LAYER, Layered
-from bmq.index.packed import PackedQueries
-from bmq.kernels import grid as kernel
-from bmq.kernels.grid import Cells, Entries, step_of
-from bmq.records import Float64s, Int32s
+from bmq.index.packed import GONE, PackedQueries
+from bmq.kernels import grid_cells as kernel
+from bmq.kernels.grid import crossed_queries
+from bmq.kernels.grid_cells import Cells, Entries, step_of
+from bmq.records import Bools, Float64s, Int32s
 
 # A strip as wide as the mean side: a border is listed in 2 strips on average, and of two borders that a leg
 # looks at, one lies across it. This holds whatever the sides are, since the mean counts in both. Strips half
@@ -22,36 +26,56 @@ STRIPS_PER_SIDE = 1.0
 ENTRIES_PER_CELL = 1.0
 
 
-class BorderGrid(Layered):
-    """The `BorderIndex` of two dimensions.
+# Empty entries and rows, as a share of those in use, for queries that come later. At an eighth, the grid is built
+# anew (0.6 s for a million queries) when an eighth as many have come in; half as many would do it twice as often,
+# twice as many would make each cell's entries, hence a move, slower by a tenth.
+ROOM = 1 / 8
 
-    A move costs O(1 + borders in the cells of its two legs). Memory: 8 entries of 24 bytes a query, 12 at
-    most; as many cells of 4 bytes; 36 bytes of query table. So about 260 bytes, whatever the regions.
+
+class BorderGrid(Layered):
+    """The `BorderIndex` of two and more dimensions.
+
+    A move costs O(borders in the cells of its d legs). Memory, in d dimensions: 4 d entries of 12 bytes a query,
+    6 d at most, and room for an eighth more; as many cells of 4 bytes; 16 d + 4 bytes of query table. So about
+    190 bytes in the plane, whatever the regions.
     """
 
-    def __init__(self, *, growth: int = GROWTH, smallest_layer: int = SMALLEST_LAYER) -> None:
-        super().__init__(2, growth=growth, smallest_layer=smallest_layer)
+    def __init__(
+        self, n_dims: int = 2, *, growth: int = GROWTH, smallest_layer: int = SMALLEST_LAYER, room: float = ROOM
+    ) -> None:
+        super().__init__(n_dims, growth=growth, smallest_layer=smallest_layer, room=room)
 
     def _build(self, table: PackedQueries) -> "GridCells":
         return GridCells(table)
 
 
 class GridCells:
-    """A table's borders by cell: left and right ones by strips of y, lower and upper ones by strips of x."""
+    """A table's borders by cell: those that divide each axis by strips of another axis.
+
+    There is room for as many more entries, as a share, as there is room for rows in the table.
+    """
 
     def __init__(self, table: PackedQueries) -> None:
-        self._across_x = _cells(table, 0, 0)
-        self._across_y = _cells(table, 1, _n_cells(self._across_x))
-        ranks = table.ranks_of_ends(table.regions)
-        self._starts: Int32s = np.zeros(self._across_y.first + _n_cells(self._across_y) + 1, dtype=np.int32)
-        for axis, cells in enumerate((self._across_x, self._across_y)):
-            kernel.count_entries(table.regions, ranks, axis, cells, self._starts)
-        # Counts become ends, and filling moves each end to where its cell begins.
-        np.cumsum(self._starts, out=self._starts)
+        n_dims = table.regions.shape[1]
+        n_cells = 0
+        cells: list[Cells] = []
+        for axis in range(n_dims):
+            cells.append(_cells(table, axis, n_cells))
+            n_cells += cells[-1].n_strips * cells[-1].n_columns
+        self._cells = tuple(cells)
+        places = table.places_of_ends(table.regions)
+        stops = np.zeros(n_cells + 1, dtype=np.int32)
+        for axis in range(n_dims):
+            kernel.count_entries(table.regions, places, axis, cells[axis], stops)
+        np.cumsum(stops, out=stops)
+        stops += (stops * (table.room / len(table))).astype(np.int32)
+        self._starts: Int32s = np.append(np.int32(0), stops[:-1])
         # Made by numpy and not in the kernel: numpy asks for huge pages, numba does not.
-        self._entries: Entries = np.empty(self._starts[-1], dtype=kernel.ENTRY)
-        for axis, cells in enumerate((self._across_x, self._across_y)):
-            kernel.fill_entries(table.regions, ranks, axis, cells, self._starts, self._entries)
+        # One more than the cells hold: the kernel reads the first entry of a cell before it knows if it has one.
+        self._entries: Entries = np.empty(stops[-1] + 1, dtype=kernel.ENTRY)
+        self._entries["border"] = kernel.NOWHERE
+        for axis in range(n_dims):
+            kernel.fill_entries(table.regions, places, axis, cells[axis], stops, self._entries)
 
     @property
     def nbytes(self) -> int:
@@ -60,56 +84,63 @@ class GridCells:
 
     def moves(self, table: PackedQueries, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
         """Return the queries of ``table`` that each move enters or leaves; a position hint is not needed."""
-        found = kernel.crossed_queries(
-            self._across_x,
-            self._across_y,
+        found = crossed_queries(
+            self._cells,
             self._starts,
             self._entries,
             table.regions,
             table.slots,
             previous,
             current,
-            table.ranks_of(previous),
-            table.ranks_of(current),
+            table.places_of(previous),
+            table.places_of(current),
         )
         return Moves(*found)
 
+    def insert(self, table: PackedQueries, first_row: int) -> Bools:
+        """Take in the rows of ``table`` from ``first_row`` on; return for which of them there was room."""
+        inserted: Bools = np.empty(len(table) - first_row, dtype=np.bool_)
+        places = table.places_of_ends(table.regions[first_row:])
+        kernel.insert_entries(table.regions, places, first_row, self._cells, self._starts, self._entries, inserted)
+        return inserted
+
     def _check(self, table: PackedQueries) -> None:
         """State every invariant; for tests."""
+        assert (np.diff(self._starts) >= 0).all()
+        assert (self._starts[0], self._starts[-1]) == (0, self._entries.size - 1)
         cell_of_entry = np.repeat(np.arange(self._starts.size - 1), np.diff(self._starts))
-        listed = sorted(
-            (int(cell), int(entry["row"]), float(entry["border"]), float(entry["opposite"]))
-            for cell, entry in zip(cell_of_entry, self._entries, strict=True)
-        )
-        # Each finite border is listed in its column of every strip between its region's ends, nowhere else.
-        ranks = table.ranks_of_ends(table.regions)
-        assert listed == sorted(
-            (
-                cells.first + strip * cells.n_columns + step_of(ranks[end, axis, row], cells.n_columns),
-                row,
-                float(region[axis, end]),
-                float(region[axis, 1 - end]),
-            )
-            for axis, cells in enumerate((self._across_x, self._across_y))
-            for row, region in enumerate(table.regions)
-            for end in range(2)
-            if np.isfinite(region[axis, end])
-            for strip in range(
-                step_of(ranks[0, 1 - axis, row], cells.n_strips),
-                step_of(ranks[1, 1 - axis, row], cells.n_strips) + 1,
-            )
-        )
+        listed = [
+            (int(cell), int(entry["row_and_end"]), int(entry["border"]), int(entry["opposite"]))
+            for cell, entry in zip(cell_of_entry, self._entries[:-1], strict=True)
+            if entry["border"] != kernel.NOWHERE
+        ]
+        # Each finite border is listed in its column of every strip between its region's ends, nowhere else. A
+        # row that found no room, and so is marked, may be listed in part.
+        allowed = list(self._places_of_borders(table, range(len(table))))
+        needed = self._places_of_borders(table, np.flatnonzero(table.slots != GONE).tolist())
+        assert len(set(listed)) == len(listed)
+        assert set(needed) <= set(listed) <= set(allowed)
+
+    def _places_of_borders(self, table: PackedQueries, rows: Sequence[int]) -> Iterator[tuple[int, int, int, int]]:
+        """Yield (cell, row and end, border, opposite) of each entry that ``rows`` should have; for tests."""
+        places = table.places_of_ends(table.regions)
+        for axis, (partner, n_strips, n_columns, first) in enumerate(self._cells):
+            for row, end in product(rows, range(2)):
+                if np.isfinite(table.regions[row, axis, end]):
+                    border, opposite = places[end, axis, row], places[1 - end, axis, row]
+                    low, high = (step_of(places[side, partner, row], n_strips) for side in range(2))
+                    for strip in range(low, high + 1):
+                        cell = first + strip * n_columns + step_of(border, n_columns)
+                        yield cell, 2 * row + end, border, opposite
 
 
 def _cells(table: PackedQueries, axis: int, first: int) -> Cells:
     """Return how the borders that divide ``axis`` are sorted into cells."""
-    side = float(table.mean_sides[1 - axis])
+    # The partner on which regions are smallest: the fewest lie across a strip.
+    partner = min((k for k in range(table.regions.shape[1]) if k != axis), key=lambda k: float(table.mean_sides[k]))
+    side = float(table.mean_sides[partner])
     n_entries = 2 * len(table) * (STRIPS_PER_SIDE + 1)
     # No more strips than entries: where sides are tiny, thinner strips would only be empty ones.
     n_strips = min(STRIPS_PER_SIDE / side, n_entries / ENTRIES_PER_CELL) if side > 0 else 1.0
     n_columns = n_entries / ENTRIES_PER_CELL / n_strips
-    return Cells(max(1, round(n_strips)), max(1, round(n_columns)), first)
-
-
-def _n_cells(cells: Cells) -> int:
-    return cells.n_strips * cells.n_columns
+    return Cells(partner, max(1, round(n_strips)), max(1, round(n_columns)), first)

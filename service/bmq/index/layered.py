@@ -9,11 +9,16 @@ New queries wait in `pending` and become the last layer at the next question. Wh
 `GROWTH` times as large as all behind it, they are built into one. So a query is built O(log m) times in all,
 and a thousand registrations over a million standing queries build a layer of a thousand. A deregistered query
 is marked in its layer; a layer that is mostly marks is built anew without them.
+
+A structure may also take in new queries in place, as each layer costs every reading some time. Then there is
+mostly one layer, with room for later rows, and it is built anew when the room is used up:
+
+    layers   [ 1,000,000 queries in order | 60,000 behind | room for 65,000 ]
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -48,6 +53,14 @@ class BorderStructure(Structure, Protocol):
         """Return the queries of ``table`` that hold exactly one end of each move, as `BorderIndex.moves`."""
 
 
+@runtime_checkable
+class Inserting(Protocol):
+    """What some border structures can, besides."""
+
+    def insert(self, table: PackedQueries, first_row: int) -> Bools:
+        """Take in the rows of ``table`` from ``first_row`` on; return which of them are in, bool[n]."""
+
+
 class MatchStructure(Structure, Protocol):
     """What a layer asks about values."""
 
@@ -72,12 +85,16 @@ class Layers(ABC, Generic[AnyStructure]):
     ----------
     n_dims : number of dimensions of values and regions.
     growth, smallest_layer : as the constants; tests set them low, so that layers merge often.
+    room : how many queries a layer may take in after it was built, as a share of its own.
     """
 
-    def __init__(self, n_dims: int, *, growth: int = GROWTH, smallest_layer: int = SMALLEST_LAYER) -> None:
+    def __init__(
+        self, n_dims: int, *, growth: int = GROWTH, smallest_layer: int = SMALLEST_LAYER, room: float = 0.0
+    ) -> None:
         self.n_dims = n_dims
         self._growth = growth
         self._smallest_layer = smallest_layer
+        self._room = room
         self._layers: list[_Layer[AnyStructure]] = []
         self._pending: list[tuple[Int32s, Float64s]] = []
         # Where each query slot is: the number of its layer, and its row in that layer's table.
@@ -132,6 +149,7 @@ class Layers(ABC, Generic[AnyStructure]):
 
     def _settle(self) -> None:
         """Bring the layers to the sizes that the module's docstring promises, with nothing pending."""
+        self._take_in()
         first = self._first_to_rebuild()
         parts = [(layer.table.slots, layer.table.regions) for layer in self._layers[first:]]
         parts += self._pending
@@ -143,10 +161,13 @@ class Layers(ABC, Generic[AnyStructure]):
         del self._layers[first:]
         self._pending = []
         if live.any():
-            table = PackedQueries(slots[live], regions[live])
+            table = PackedQueries(slots[live], regions[live], self._room)
             self._layer_by_slot[table.slots] = first
             self._row_by_slot[table.slots] = np.arange(len(table), dtype=np.int32)
             self._layers.append(_Layer(table))
+
+    def _take_in(self) -> None:
+        """Move what is pending into the layers, as far as it can be without building one."""
 
     def _first_to_rebuild(self) -> int:
         """Return the number of the first layer to be built into one with all behind it; else how many."""
@@ -155,7 +176,8 @@ class Layers(ABC, Generic[AnyStructure]):
         for number in reversed(range(len(self._layers))):
             layer = self._layers[number]
             enough = max(self._growth * n_behind, self._smallest_layer) if n_behind else 0
-            if layer.n_live < max(enough, len(layer.table) / 2):
+            is_full = len(layer.table) > layer.table.n_packed and layer.table.room < n_behind
+            if is_full or layer.n_live < max(enough, len(layer.table) / 2):
                 first = number
             n_behind += layer.n_live
         return first
@@ -197,8 +219,76 @@ class Layers(ABC, Generic[AnyStructure]):
         assert sorted(found) == registered.tolist()
 
 
+class LayeredMatches(Layers[MatchStructure]):
+    """The `MatchIndex` that one kind of match structure makes; parameters as for `Layers`."""
+
+    def stab(self, values: Float64s) -> Moves:
+        """Return all queries that hold each of ``values``, as `MatchIndex.stab`."""
+        values = np.ascontiguousarray(values, dtype=np.float64)
+        return joined([structure.stab(table, values) for structure, table in self._settled()])
+
+
+class _Tree:
+    """A table's own tree as a match structure."""
+
+    nbytes = 0  # the table counts it
+
+    def stab(self, table: PackedQueries, values: Float64s) -> Moves:
+        return table.stab(values)
+
+    def _check(self, table: PackedQueries) -> None:
+        """State nothing: the table checks its tree."""
+
+
+class _Newcomers(LayeredMatches):
+    """The rows that the first layer took in, by their number behind those in order: what its tree lacks."""
+
+    def _build(self, table: PackedQueries) -> _Tree:
+        return _Tree()
+
+
 class Layered(Layers[BorderStructure]):
     """The `BorderIndex` that one kind of border structure makes; parameters as for `Layers`."""
+
+    def __init__(
+        self, n_dims: int, *, growth: int = GROWTH, smallest_layer: int = SMALLEST_LAYER, room: float = 0.0
+    ) -> None:
+        super().__init__(n_dims, growth=growth, smallest_layer=smallest_layer, room=room)
+        self._newcomers = self._no_newcomers()
+
+    def _no_newcomers(self) -> _Newcomers:
+        return _Newcomers(self.n_dims, growth=self._growth, smallest_layer=self._smallest_layer)
+
+    def _inserting(self, structure: BorderStructure | None) -> Inserting | None:
+        """Return ``structure`` if it is built and can take in rows."""
+        return structure if isinstance(structure, Inserting) else None
+
+    def _take_in(self) -> None:
+        if not self._pending or not self._layers:
+            return
+        layer = self._layers[0]
+        structure = self._inserting(layer.structure)
+        if structure is None or sum(slots.size for slots, _ in self._pending) > layer.table.room:
+            return
+        slots = np.concatenate([part[0] for part in self._pending])
+        regions = np.concatenate([part[1] for part in self._pending])
+        first_row = len(layer.table)
+        layer.table.append(slots, regions)
+        taken = structure.insert(layer.table, first_row)
+        rows = first_row + np.flatnonzero(taken).astype(np.int32)
+        layer.table.slots[first_row:][~taken] = GONE
+        layer.n_live += rows.size
+        self._layer_by_slot[slots[taken]] = 0
+        self._row_by_slot[slots[taken]] = rows
+        if first_row == layer.table.n_packed:
+            self._newcomers = self._no_newcomers()
+        self._newcomers.register(rows - layer.table.n_packed, *regions[taken].T)
+        self._pending = [] if taken.all() else [(slots[~taken], regions[~taken])]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays that have been built; those of the slots' places included."""
+        return super().nbytes + self._newcomers.nbytes
 
     def moves(self, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
         """Return the queries that hold exactly one end of each move, as `BorderIndex.moves`."""
@@ -212,16 +302,20 @@ class Layered(Layers[BorderStructure]):
         """Return all queries that hold each of ``values``, as `MatchIndex.stab`."""
         self._settle()
         values = np.ascontiguousarray(values, dtype=np.float64)
-        return joined([layer.table.stab(values) for layer in self._layers])
+        found = [layer.table.stab(values) for layer in self._layers]
+        if self._layers and len(self._layers[0].table) > self._layers[0].table.n_packed:
+            found.append(self._stab_newcomers(self._layers[0].table, values))
+        return joined(found)
 
+    def _stab_newcomers(self, table: PackedQueries, values: Float64s) -> Moves:
+        found = self._newcomers.stab(values)
+        slots = table.slots[table.n_packed + found.queries]
+        live = slots != GONE
+        return Moves(found.rows[live], slots[live], found.signs[live], found.visits)
 
-class LayeredMatches(Layers[MatchStructure]):
-    """The `MatchIndex` that one kind of match structure makes; parameters as for `Layers`."""
-
-    def stab(self, values: Float64s) -> Moves:
-        """Return all queries that hold each of ``values``, as `MatchIndex.stab`."""
-        values = np.ascontiguousarray(values, dtype=np.float64)
-        return joined([structure.stab(table, values) for structure, table in self._settled()])
+    def _check(self) -> None:
+        super()._check()
+        self._newcomers._check()
 
 
 def _repeated(slots: Int32s) -> Bools:

@@ -9,7 +9,7 @@ import numpy as np
 
 from bmq.index.base import Moves
 from bmq.kernels import stab as kernel
-from bmq.kernels.ranks import Ranks, make_ranks, ranks_of
+from bmq.kernels.ranks import Ranks, make_ranks, places_of, ranks_of
 from bmq.records import Float64s, Int32s, Int64s
 
 GONE = -1  # the slot of a row whose query was deregistered; kernels report no negative slot
@@ -20,14 +20,22 @@ SAMPLE_SIZE = 4096  # regions looked at to find the ranks of an axis: 64 for eac
 class PackedQueries:
     """Regions by row, at least one, in an order that keeps neighbours together; the rows never move.
 
+    Rows that come later stand behind, in no order, and not in the tree.
+
+    Parameters
+    ----------
+    slots, regions : as the attributes.
+    room : how many rows may come later, as a share of those here.
+
     Attributes
     ----------
-    slots : int32[m], query slot of each row, or ``GONE``. The only thing that changes.
+    slots : int32[m], query slot of each row, or ``GONE``.
     regions : float64[m, d, 2], lower and upper border.
     mean_sides : float64[d], mean side of the regions as a difference of ranks.
+    n_packed : how many rows are in order.
     """
 
-    def __init__(self, slots: Int32s, regions: Float64s) -> None:
+    def __init__(self, slots: Int32s, regions: Float64s, room: float = 0.0) -> None:
         self._ranks = [_ranks_among(regions[:, k]) for k in range(regions.shape[1])]
         ranks = self.ranks_of_ends(regions)
         self.mean_sides: Float64s = (ranks[1] - ranks[0]).mean(axis=1)
@@ -36,8 +44,12 @@ class PackedQueries:
             order = np.argsort(regions[:, 0, 0])
         else:
             order = np.argsort(kernel.packing_keys(ranks, self.mean_sides))
-        self.slots: Int32s = slots[order]
-        self.regions: Float64s = regions[order]
+        self.n_packed = slots.size
+        capacity = slots.size + int(slots.size * room)
+        self._all_slots: Int32s = np.empty(capacity, dtype=np.int32)
+        self._all_regions: Float64s = np.empty((capacity, *regions.shape[1:]), dtype=np.float64)
+        self.slots, self.regions = self._all_slots[:0], self._all_regions[:0]
+        self.append(slots[order], regions[order])
         self._tree: tuple[Float64s, Int64s] | None = None
 
     def __len__(self) -> int:
@@ -46,8 +58,19 @@ class PackedQueries:
     @property
     def nbytes(self) -> int:
         """Bytes of the table, of its axes' ranks, and of the tree if a stab has built it."""
-        n_bytes = self.slots.nbytes + self.regions.nbytes + sum(ranks.nbytes for ranks in self._ranks)
+        n_bytes = self._all_slots.nbytes + self._all_regions.nbytes + sum(ranks.nbytes for ranks in self._ranks)
         return n_bytes + (sum(part.nbytes for part in self._tree) if self._tree is not None else 0)
+
+    @property
+    def room(self) -> int:
+        """How many rows may still come."""
+        return self._all_slots.size - len(self)
+
+    def append(self, slots: Int32s, regions: Float64s) -> None:
+        """Add rows behind the others; there must be room for them."""
+        first, stop = len(self), len(self) + slots.size
+        self._all_slots[first:stop], self._all_regions[first:stop] = slots, regions
+        self.slots, self.regions = self._all_slots[:stop], self._all_regions[:stop]
 
     def ranks_on(self, axis: int, values: Float64s) -> Float64s:
         """Return the rank of each value on one axis, both float64[n], as `kernels.ranks` defines it."""
@@ -61,16 +84,27 @@ class PackedQueries:
         """Return the ranks of float64[m, d, 2] regions: float64[2, d, m], lower ends before upper ends."""
         return np.stack([self.ranks_of(np.ascontiguousarray(regions[:, :, end].T)) for end in range(2)])
 
+    def places_of(self, values: Float64s) -> Int32s:
+        """Return the rank of each value of float64[d, n] in 31 bits, as `kernels.ranks.places_of`: int32[d, n]."""
+        places = np.empty(values.shape, dtype=np.int32)
+        for ranks, values_k, places_k in zip(self._ranks, values, places, strict=True):
+            places_of(ranks, values_k, places_k)
+        return places
+
+    def places_of_ends(self, regions: Float64s) -> Int32s:
+        """Return the places of float64[m, d, 2] regions: int32[2, d, m], lower ends before upper ends."""
+        return np.stack([self.places_of(np.ascontiguousarray(regions[:, :, end].T)) for end in range(2)])
+
     @property
     def tree(self) -> tuple[Float64s, Int64s]:
-        """The boxes of the packed R-tree over the rows, as `kernels.stab.build_boxes`; built when first asked."""
+        """The packed R-tree over the rows in order, as `kernels.stab.build_boxes`; built when first asked."""
         if self._tree is None:
-            self._tree = kernel.build_boxes(self.regions)
+            self._tree = kernel.build_boxes(self.regions[: self.n_packed])
         return self._tree
 
     def stab(self, values: Float64s) -> Moves:
-        """Return the queries that hold each of ``values`` (float64[d, n])."""
-        return Moves(*kernel.holding_queries(self.regions, self.slots, *self.tree, values))
+        """Return the queries among the rows in order that hold each of ``values`` (float64[d, n])."""
+        return Moves(*kernel.holding_queries(self.regions[: self.n_packed], self.slots, *self.tree, values))
 
     def _check(self) -> None:
         """State every invariant; for tests."""
@@ -83,7 +117,7 @@ class PackedQueries:
         if self._tree is None:
             return
         boxes, level_starts = self._tree
-        below = self.regions
+        below = self.regions[: self.n_packed]
         for first, stop in pairwise(level_starts):
             # Each box is the smallest around its rows (or boxes) of the level below.
             for j, box in enumerate(boxes[first:stop]):

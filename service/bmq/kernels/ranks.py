@@ -19,6 +19,7 @@ N_KNOTS = 65  # 64 straight lines; a 64th of the borders may share a step with f
 # Buckets far outnumber knots, so that where borders lie evenly nearly every bucket is free of knots and the
 # search ends at once. 4 KB: both axes stay in the first cache.
 N_BUCKETS = 1024
+MAX_PLACE = 2**31 - 1
 
 
 class Ranks(NamedTuple):
@@ -82,17 +83,22 @@ def _bucket(value: float, start: float, per_unit: float) -> int:
 @njit(cache=True, inline="always")
 def rank_of(ranks: Ranks, value: float) -> float:
     """Return the rank of one value, as ``ranks_of``."""
-    bucket = _bucket(value, ranks.start, ranks.per_unit)
-    line, last = ranks.firsts[bucket], ranks.firsts[bucket + 1]
+    return _rank_among(ranks.knots, ranks.lines, ranks.start, ranks.per_unit, ranks.firsts, value)
+
+
+@njit(cache=True, inline="always")
+def _rank_among(knots: Float64s, lines: Float64s, start: float, per_unit: float, firsts: Int32s, value: float) -> float:
+    bucket = _bucket(value, start, per_unit)
+    line, last = firsts[bucket], firsts[bucket + 1]
     while line < last:
         middle = (line + last) >> 1
-        if value >= ranks.knots[middle]:
+        if value >= knots[middle]:
             line = middle + 1
         else:
             last = middle
-    rank = ranks.lines[line, 1] + (value - ranks.lines[line, 0]) * ranks.lines[line, 2]
+    rank = lines[line, 1] + (value - lines[line, 0]) * lines[line, 2]
     # Rounding, or NaN from infinity times 0, must not carry it past the line's end.
-    return float(rank if rank < ranks.lines[line, 3] else ranks.lines[line, 3])
+    return float(rank if rank < lines[line, 3] else lines[line, 3])
 
 
 @njit(cache=True)
@@ -114,6 +120,28 @@ def ranks_of(ranks: Ranks, values: Float64s) -> Float64s:
     Raises nothing. O(1) a value where borders lie evenly, O(log knots) where they crowd.
     """
     found = np.empty(values.size, dtype=np.float64)
+    # Taken out of the tuple once: taken out in the loop, they cost half as much again.
+    knots, lines, start, per_unit, firsts = ranks
     for i in range(values.size):
-        found[i] = rank_of(ranks, values[i])
+        found[i] = _rank_among(knots, lines, start, per_unit, firsts, values[i])
     return found
+
+
+@njit(cache=True)
+def places_of(ranks: Ranks, values: Float64s, places: Int32s) -> None:
+    """Write the place of each value, its rank in 31 bits: 0..2**31 - 1. It never falls as the value rises.
+
+    Parameters
+    ----------
+    ranks : Ranks
+    values : float64[n]
+        Never NaN; may be infinite.
+    places : int32[n]
+
+    Notes
+    -----
+    Raises nothing.
+    """
+    knots, lines, start, per_unit, firsts = ranks
+    for i in range(values.size):
+        places[i] = np.int64(_rank_among(knots, lines, start, per_unit, firsts, values[i]) * MAX_PLACE)

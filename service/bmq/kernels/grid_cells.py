@@ -1,0 +1,182 @@
+"""The cells of the border grid: which borders lie where. Pure: arrays in, numbers out.
+
+The borders that divide axis k are sorted by k and by one partner axis, whatever the other axes are:
+
+      strip 2   |      |   ·  |      |        strips cut the partner axis, along which a border runs,
+                +------+------+------+        columns the axis that it divides;
+      strip 1   |   ┆  |   ┆  | ┆    |        a border is listed in each cell (strip, column) it passes,
+                +------+------+------+        so a move along axis k reads neighbouring cells of one strip:
+      strip 0   |   ┆  |   ┆  |      |        one range of entries
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from bmq.records import Bools, Float64s, Int32s
+
+
+class Cells(NamedTuple):
+    """How the borders that divide one axis are sorted into cells.
+
+    Attributes
+    ----------
+    partner : int
+        The other axis that sorts them.
+    n_strips, n_columns : int
+        Equal steps of rank on the partner axis, and on the axis that the borders divide.
+    first : int
+        Cell (strip, column) is number ``first + strip * n_columns + column``.
+    """
+
+    partner: int
+    n_strips: int
+    n_columns: int
+    first: int
+
+
+# A border in a cell, in one place of memory: its place on its axis, the place of the region's other end, and
+# 2 * row of the query table + 1 for an upper border. A place is a rank in 31 bits. The numbers themselves would
+# take twice the bytes, and rounded to 4 bytes they would be too coarse for streets that are far from 0.
+ENTRY = np.dtype([("border", np.int32), ("opposite", np.int32), ("row_and_end", np.uint32)])
+Entries = npt.NDArray[np.void]
+NOWHERE = -1  # the place in an entry that holds no border; before every place, so no move crosses it
+# How many entries behind a cell are searched for room. With one free for eight the next is found at once; a
+# place where thousands register is cheaper built anew than shifted further each time.
+SEARCHED = 1024
+
+
+@njit(cache=True, inline="always")
+def step_of(place: int, n_steps: int) -> int:
+    """Return which of ``n_steps`` equal steps of rank holds ``place``; it never falls as the place rises."""
+    return int((np.int64(place) * n_steps) >> 31)
+
+
+@njit(cache=True)
+def count_entries(regions: Float64s, places: Int32s, axis: int, cells: Cells, starts: Int32s) -> None:
+    """Add to ``starts[c]`` the borders dividing ``axis`` in cell c. Raises nothing; O(entries).
+
+    Parameters
+    ----------
+    regions : float64[m, d, 2]
+        The query table; an infinite end has no border.
+    places : int32[2, d, m]
+        Of the lower ends on each axis, then of the upper ends.
+    axis : int
+    cells : Cells
+        Of that axis.
+    starts : int32[n_cells + 1]
+    """
+    for row in range(regions.shape[0]):
+        low = step_of(places[0, cells.partner, row], cells.n_strips)
+        high = step_of(places[1, cells.partner, row], cells.n_strips)
+        for end in range(2):
+            if np.isfinite(regions[row, axis, end]):
+                column = step_of(places[end, axis, row], cells.n_columns)
+                cell = cells.first + low * cells.n_columns + column
+                for _ in range(low, high + 1):
+                    starts[cell] += 1
+                    cell += cells.n_columns
+
+
+@njit(cache=True)
+def fill_entries(regions: Float64s, places: Int32s, axis: int, cells: Cells, stops: Int32s, entries: Entries) -> None:
+    """Write the borders dividing ``axis`` into their cells. Raises nothing; O(entries).
+
+    Parameters
+    ----------
+    regions, places, axis, cells : as for ``count_entries``
+    stops : int32[n_cells + 1]
+        Where each cell of ``axis`` ends; becomes where its written entries begin.
+    entries : ENTRY[n_entries + 1]
+    """
+    for row in range(regions.shape[0] - 1, -1, -1):
+        low = step_of(places[0, cells.partner, row], cells.n_strips)
+        high = step_of(places[1, cells.partner, row], cells.n_strips)
+        for end in range(2):
+            if np.isfinite(regions[row, axis, end]):
+                border, opposite = places[end, axis, row], places[1 - end, axis, row]
+                cell = cells.first + low * cells.n_columns + step_of(border, cells.n_columns)
+                for _ in range(low, high + 1):
+                    stops[cell] -= 1
+                    entry = entries[stops[cell]]
+                    entry["border"] = border
+                    entry["opposite"] = opposite
+                    entry["row_and_end"] = 2 * row + end
+                    cell += cells.n_columns
+
+
+@njit(cache=True)
+def insert_entries(
+    regions: Float64s,
+    places: Int32s,
+    first_row: int,
+    cells: tuple[Cells, ...],
+    starts: Int32s,
+    entries: Entries,
+    inserted: Bools,
+) -> None:
+    """Write the borders of new rows into their cells. Raises nothing; O(entries * distance to the next room).
+
+    Parameters
+    ----------
+    regions : float64[m, d, 2]
+        The query table, the new rows from ``first_row`` on.
+    places : int32[2, d, m - first_row]
+        Of the new rows.
+    cells : Cells[d]
+    starts : int32[n_cells + 1]
+        Where each cell begins; cells are shifted to make room.
+    entries : ENTRY[n_entries + 1]
+    inserted : bool[m - first_row]
+        Whether a row is in all its cells; else it may be in some, and must not be reported.
+    """
+    for new in range(inserted.size):
+        is_in = True
+        for axis in range(len(cells)):
+            _, n_strips, n_columns, first_cell = cells[axis]
+            low = step_of(places[0, cells[axis].partner, new], n_strips)
+            high = step_of(places[1, cells[axis].partner, new], n_strips)
+            for end in range(2):
+                if not np.isfinite(regions[first_row + new, axis, end]):
+                    continue
+                border, opposite = places[end, axis, new], places[1 - end, axis, new]
+                cell = first_cell + low * n_columns + step_of(border, n_columns)
+                for _ in range(low, high + 1):
+                    at = _room_in(cell, starts, entries) if is_in else -1
+                    is_in = at >= 0
+                    if is_in:
+                        entry = entries[at]
+                        entry["border"] = border
+                        entry["opposite"] = opposite
+                        entry["row_and_end"] = 2 * (first_row + new) + end
+                    cell += n_columns
+        inserted[new] = is_in
+
+
+@njit(cache=True)
+def _room_in(cell: int, starts: Int32s, entries: Entries) -> int:
+    """Return an entry of ``cell`` that holds no border, made by shifting others; -1 if there is none near by.
+
+    Cells are sets: to make room, each cell between moves its first entry behind its last.
+    """
+    stop = min(starts[cell + 1] + SEARCHED, starts[-1])
+    free = int(starts[cell])
+    while free < stop and entries[free]["border"] != NOWHERE:
+        free += 1
+    if free >= stop:
+        return -1
+    holder = cell
+    while starts[holder + 1] <= free:
+        holder += 1
+    while holder > cell:
+        first = starts[holder]
+        entries[free]["border"] = entries[first]["border"]
+        entries[free]["opposite"] = entries[first]["opposite"]
+        entries[free]["row_and_end"] = entries[first]["row_and_end"]
+        free = int(first)
+        starts[holder] += 1
+        holder -= 1
+    return free
