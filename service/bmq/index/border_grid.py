@@ -18,26 +18,28 @@ from bmq.kernels.grid_cells import Cells, Entries, step_of
 from bmq.records import Bools, Float64s, Int32s
 
 # A strip as wide as the mean side: a border is listed in 2 strips on average, and of two borders that a leg
-# looks at, one lies across it. This holds whatever the sides are, since the mean counts in both. Strips half
-# as wide make 1.5 times the entries and were no faster; twice as wide, a third slower on dense queries.
+# looks at, one lies across it. This holds whatever the sides are, since the mean counts in both. In the plane, strips
+# half as wide make 1.5 times the entries and were no faster; twice as wide, 10 to 20 % slower.
 STRIPS_PER_SIDE = 1.0
-# As many cells as entries: a leg that stays in its cell looks at one border on average. Half as many or twice
-# as many changed less than the noise.
+# With more axes a leg meets so few regions that strips twice as wide are as fast, and a quarter of the entries saved.
+STRIPS_PER_SIDE_BEYOND_THE_PLANE = 0.5
+# As many cells as entries: a leg that stays in its cell looks at one border on average. Half as many save 8 bytes a
+# query and axis, and were slower by up to 15 %.
 ENTRIES_PER_CELL = 1.0
 
 
-# Empty entries and rows, as a share of those in use, for queries that come later. At an eighth, the grid is built
-# anew (0.6 s for a million queries) when an eighth as many have come in; half as many would do it twice as often,
-# twice as many would make each cell's entries, hence a move, slower by a tenth.
+# Empty entries and rows, as a share of those in use, for queries that come later. The grid is built anew (0.6 s for a
+# million queries) when an eighth as many have come in; half as many would do it twice as often, twice as many would
+# add 16 bytes a query. Those of an eighth make a move slower by 3 to 12 %.
 ROOM = 1 / 8
 
 
 class BorderGrid(Layered):
     """The `BorderIndex` of two and more dimensions.
 
-    A move costs O(borders in the cells of its d legs). Memory, in d dimensions: 4 d entries of 12 bytes a query,
-    6 d at most, and room for an eighth more; as many cells of 4 bytes; 16 d + 4 bytes of query table. So about
-    190 bytes in the plane, whatever the regions.
+    A move costs O(borders in the cells of its d legs). Memory, in d dimensions: 4 d entries of 12 bytes a query (3 d
+    beyond the plane), 6 d at most; as many cells of 4 bytes; 16 d + 4 bytes of query table; room for an eighth more.
+    So about 190 bytes in the plane, and 75 a dimension beyond, whatever the regions.
     """
 
     def __init__(
@@ -139,8 +141,9 @@ def _cells(table: PackedQueries, axis: int, first: int) -> Cells:
     # The partner on which regions are smallest: the fewest lie across a strip.
     partner = min((k for k in range(table.regions.shape[1]) if k != axis), key=lambda k: float(table.mean_sides[k]))
     side = float(table.mean_sides[partner])
-    n_entries = 2 * len(table) * (STRIPS_PER_SIDE + 1)
+    strips_per_side = STRIPS_PER_SIDE if table.regions.shape[1] == 2 else STRIPS_PER_SIDE_BEYOND_THE_PLANE
+    n_entries = 2 * len(table) * (strips_per_side + 1)
     # No more strips than entries: where sides are tiny, thinner strips would only be empty ones.
-    n_strips = min(STRIPS_PER_SIDE / side, n_entries / ENTRIES_PER_CELL) if side > 0 else 1.0
+    n_strips = min(strips_per_side / side, n_entries / ENTRIES_PER_CELL) if side > 0 else 1.0
     n_columns = n_entries / ENTRIES_PER_CELL / n_strips
     return Cells(partner, max(1, round(n_strips)), max(1, round(n_columns)), first)

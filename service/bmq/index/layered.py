@@ -150,7 +150,10 @@ class Layers(ABC, Generic[AnyStructure]):
     def _settle(self) -> None:
         """Bring the layers to the sizes that the module's docstring promises, with nothing pending."""
         self._take_in()
-        first = self._first_to_rebuild()
+        self._merge_from(self._first_to_rebuild())
+
+    def _merge_from(self, first: int) -> None:
+        """Replace the layers from number ``first`` on and what is pending by one, to be built when asked."""
         parts = [(layer.table.slots, layer.table.regions) for layer in self._layers[first:]]
         parts += self._pending
         if not parts:
