@@ -1,15 +1,17 @@
 """Fits the constants of the cost model (`bmq.index.costs.NS`) to measured times, and prints them.
 
 For each structure the smallest sum of squared relative errors, with no constant below zero, over the setups of
-`bench.choice` and others around them: few queries, long jumps, large sides, more dimensions. An error counts for
+`bench.choice` and others around them: few queries, long jumps, large sides, more dimensions, towns. An error counts for
 more where the structure is among the best. Run `python -m bench.cost_model`: five minutes on an idle core. Copy
 what it prints to `service/bmq/index/costs.py`, then see with `bench.choice` whether it decides well.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.optimize import nnls
 
-from bench.border_indexes import Setup
+from bench.border_indexes import EARTH, LAND, Setup
 from bench.choice import N_STREAMS, SETUPS, SLOW, Row, measure
 from bmq.index.costs import NS, terms
 from bmq.index.structures import STRUCTURES
@@ -21,6 +23,8 @@ OTHERS = [
     *(Setup(2, 15e3, n_queries, 50.0, step, N_STREAMS) for n_queries in (2_000, 20_000) for step in (100.0, 5e3)),
     *(Setup(n_dims, 1e5, 10_000, side, 1e3, N_STREAMS) for n_dims in (3, 5, 7) for side in (1e3, 1e4)),
     *(Setup(n_dims, 1e5, n_queries, 5e3, 3e3, N_STREAMS) for n_dims in (3, 6) for n_queries in (8, 64, 1_000)),
+    *(replace(LAND, side=side, n_streams=N_STREAMS) for side in (100.0, 300.0, 1_000.0, 3_000.0)),
+    replace(EARTH, n_streams=N_STREAMS),
 ]
 
 

@@ -41,9 +41,7 @@ class IndexKind(StrEnum):
         """Return whether there is such a structure for values of ``n_dims`` dimensions."""
         if self is IndexKind.REGION_SEGMENTS:
             return n_dims == 1
-        if self is IndexKind.BORDER_GRID:
-            return n_dims == 2
-        return n_dims > 1 or self is not IndexKind.ND_BMQ
+        return n_dims > 1 or self not in (IndexKind.BORDER_GRID, IndexKind.ND_BMQ)
 
 
 class Initial(StrEnum):

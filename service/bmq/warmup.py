@@ -7,6 +7,7 @@ dimensions that leads to other kernels. No kernel is known here by name: a test 
 
 import json
 import time
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -29,9 +30,11 @@ _FEEDS = {
         Feed("sheet", "sheet", "@key", ("x",), event_time="ts", format=Format.CSV),
         # What `auto` may choose later.
         *(
-            Feed(f"{kind}-{n_dims}", f"{kind}-{n_dims}", "id", ("x", "y", "z")[:n_dims], event_time="ts", index=kind)
+            Feed(
+                f"{kind}-{n_dims}", f"{kind}-{n_dims}", "id", ("x", "y", "z", "w")[:n_dims], event_time="ts", index=kind
+            )
             for kind in IndexKind
-            for n_dims in (1, 2, 3)
+            for n_dims in (1, 2, 3, 4)
             if kind.fits(n_dims)
         ),
     )
@@ -56,9 +59,12 @@ def warm_up() -> int:
     monitor = Monitor(_FEEDS)
     n_events = 0
     for feed in _FEEDS.values():
-        # The second round edits queries over streams that are inside; the third deletes them.
-        for hi in (10.0, 60.0, None):
-            for query_id, scope in ((f"{feed.name}-all", None), (f"{feed.name}-one", ["s0"])):
+        # The second round edits queries over streams that are inside, few of many, so that an index that has room
+        # for a few takes them in place; the third deletes all.
+        scopes = _scopes(feed)
+        edited = dict(islice(scopes.items(), 2))
+        for hi, commanded in ((10.0, scopes), (60.0, edited), (None, scopes)):
+            for query_id, scope in commanded.items():
                 definition = None if hi is None else _definition(feed, hi, scope)
                 command = parse_command(query_id.encode(), definition, 0, _FEEDS, "")
                 n_events += _render(monitor.apply([command]).crossings)
@@ -68,6 +74,10 @@ def warm_up() -> int:
     for page in monitor.snapshot():
         restored.apply_delta(page)
     return n_events
+
+
+def _scopes(feed: Feed) -> dict[str, list[str] | None]:
+    return {f"{feed.name}-one": ["s0"], **{f"{feed.name}-{i}": None for i in range(24)}}
 
 
 def _definition(feed: Feed, hi: float, streams: list[str] | None) -> bytes:

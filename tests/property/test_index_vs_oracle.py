@@ -130,6 +130,7 @@ def restless(n_dims: int, *, growth: int = 4, smallest_layer: int) -> Adaptive:
         switch_factor=1.0,
         moves_between_looks=1,
         rebuild_ns=0.0,
+        room=1.0,
         predicted_ns=lambda kind, workload: costs.random(),
     )
 

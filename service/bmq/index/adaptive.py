@@ -4,16 +4,19 @@ Knows when to look and when a change pays; what a structure costs is `costs`. An
 every structure gives the same, so a wrong prediction costs time and nothing else.
 """
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 
 from bmq.index.base import Moves
+from bmq.index.border_grid import ROOM
 from bmq.index.costs import REBUILD_NS, Workload, move_ns
-from bmq.index.layered import GROWTH, SMALLEST_LAYER, BorderStructure, Layered
+from bmq.index.layered import GROWTH, SMALLEST_LAYER, BorderStructure, Inserting, Layered
 from bmq.index.packed import PackedQueries
+from bmq.index.stab_difference import two_shortest
 from bmq.index.structures import STRUCTURES
-from bmq.records import Float64s, IndexKind, Int32s
+from bmq.records import Float64s, IndexKind, Int32s, Int64s
 
 # A structure stays while the cheapest is predicted to be less than this factor cheaper: predictions are wrong by
 # up to a third, and a lower factor would have a layer built anew for nothing.
@@ -22,6 +25,11 @@ SWITCH_FACTOR = 1.5
 MOVES_BETWEEN_LOOKS = 100_000
 N_SAMPLED = 256  # moves that the movement is known by; their mean step is off by a tenth at most times
 N_SAMPLED_A_CALL = 64  # so that the sample tells of at least four calls, and forgets all others
+# The grid's kernel is compiled for each number of dimensions, and `bmq.warmup` does so up to here. In five and more
+# the stab difference is nearly always cheaper.
+MOST_DIMS_OF_GRID = 4
+# Where regions crowd is known by so many of them, and by 64 by 64 tiles: of 30 towns, each is in a few.
+N_REGIONS, MOST_TILES = 4096, 64
 # Before the first move: steps of a tenth of the mean side, at which each kind of structure does well.
 UNKNOWN_STEP = 0.1
 
@@ -36,7 +44,7 @@ class Adaptive(Layered):
     Parameters
     ----------
     n_dims : number of dimensions of values and regions.
-    growth, smallest_layer : as for `Layers`.
+    growth, smallest_layer, room : as for `Layers`.
     switch_factor, moves_between_looks, rebuild_ns : as the constants; tests set them low, so that structures
         change all the time.
     predicted_ns : what a move costs in a kind of structure.
@@ -51,10 +59,16 @@ class Adaptive(Layered):
         switch_factor: float = SWITCH_FACTOR,
         moves_between_looks: int = MOVES_BETWEEN_LOOKS,
         rebuild_ns: float = REBUILD_NS,
+        room: float = ROOM,
         predicted_ns: Callable[[IndexKind, Workload], float] = move_ns,
     ) -> None:
-        super().__init__(n_dims, growth=growth, smallest_layer=smallest_layer)
-        self._kinds = [kind for kind in STRUCTURES if kind.fits(n_dims)]
+        # Room is for the grid, which one dimension has not.
+        super().__init__(n_dims, growth=growth, smallest_layer=smallest_layer, room=room if n_dims > 1 else 0.0)
+        self._kinds = [
+            kind
+            for kind in STRUCTURES
+            if kind.fits(n_dims) and (kind is not IndexKind.BORDER_GRID or n_dims <= MOST_DIMS_OF_GRID)
+        ]
         self._movement = _Movement(n_dims)
         self._switch_factor = switch_factor
         self._moves_between_looks = moves_between_looks
@@ -85,6 +99,9 @@ class Adaptive(Layered):
         costs = self._costs(table)
         return _Chosen(min(costs, key=costs.__getitem__), table)
 
+    def _inserting(self, structure: BorderStructure | None) -> Inserting | None:
+        return super()._inserting(structure.structure if isinstance(structure, _Chosen) else structure)
+
     def _look_again(self) -> None:
         """Replace the structures that have been too dear for long enough."""
         for layer in self._layers:
@@ -107,7 +124,8 @@ class Adaptive(Layered):
         return {kind: self._predicted_ns(kind, workload) for kind in self._kinds}
 
     def _workload(self, table: PackedQueries) -> Workload:
-        return Workload(len(table), table.mean_sides, self._movement.mean_steps(table))
+        steps, crowding = self._movement.mean_steps(table), self._movement.crowding(table)
+        return Workload(len(table), table.mean_sides, steps, crowding)
 
 
 class _Chosen:
@@ -116,20 +134,20 @@ class _Chosen:
     def __init__(self, kind: IndexKind, table: PackedQueries) -> None:
         self.kind = kind
         self.excess_ns = 0.0
-        self._structure: BorderStructure = STRUCTURES[kind](table)
+        self.structure: BorderStructure = STRUCTURES[kind](table)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the structure."""
-        return self._structure.nbytes
+        return self.structure.nbytes
 
     def moves(self, table: PackedQueries, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
         """Return the queries of ``table`` that each move enters or leaves."""
-        return self._structure.moves(table, streams, previous, current)
+        return self.structure.moves(table, streams, previous, current)
 
     def _check(self, table: PackedQueries) -> None:
         """State every invariant; for tests."""
-        self._structure._check(table)
+        self.structure._check(table)
 
 
 class _Movement:
@@ -155,3 +173,29 @@ class _Movement:
         before, after = (table.ranks_of(np.ascontiguousarray(ends[:, : self._n_seen])) for ends in self._ends)
         steps: Float64s = np.abs(after - before).mean(axis=1)
         return steps
+
+    def crowding(self, table: PackedQueries) -> float:
+        """Return how many times as many of the table's regions are where moves end as if they lay evenly.
+
+        On the two axes where they are shortest, by tiles no smaller than a region.
+        """
+        a, b = two_shortest(table.mean_sides)
+        if a == b or not self._n_seen:
+            return 1.0
+        sample = table.regions[:: 1 + len(table) // N_REGIONS]
+        # A tile for each region at most: of fewer regions than tiles, chance would make crowds.
+        most = min(math.isqrt(len(sample)), MOST_TILES)
+        n_tiles = max(1, int(min(most, 1 / max(table.mean_sides[a], table.mean_sides[b], 1 / most))))
+        tiles_of_regions: Int64s = np.zeros(1, dtype=np.int64)
+        tiles_of_ends: Int64s = np.zeros(1, dtype=np.int64)
+        for axis in (a, b):
+            lo, hi = (table.ranks_on(axis, np.ascontiguousarray(end)) for end in sample[:, axis].T)
+            ends = table.ranks_on(axis, np.ascontiguousarray(self._ends[1, axis, : self._n_seen]))
+            tiles_of_regions = tiles_of_regions * n_tiles + _tiles((lo + hi) / 2, n_tiles)
+            tiles_of_ends = tiles_of_ends * n_tiles + _tiles(ends, n_tiles)
+        n_in_tile = np.bincount(tiles_of_regions, minlength=n_tiles**2)
+        return float(n_in_tile[tiles_of_ends].mean() * n_tiles**2 / len(sample))
+
+
+def _tiles(ranks: Float64s, n_tiles: int) -> Int64s:
+    return np.minimum((ranks * n_tiles).astype(np.int64), n_tiles - 1)

@@ -14,16 +14,16 @@ from bmq.records import Float64s, IndexKind
 # Nanoseconds for each term below. Fitted by `python -m bench.cost_model` to the setups of `bench.choice`, on one
 # thread of an AMD EPYC; another machine changes all of them alike, and only their ratios decide.
 NS: dict[IndexKind, tuple[float, ...]] = {
-    IndexKind.REGION_SEGMENTS: (36.9, 12.5, 0.152, 1.29, 9.76),
-    IndexKind.BORDER_GRID: (30.1, 0.908, 10.8, 12.9, 13.5, 32.4),
-    IndexKind.ND_BMQ: (23.7, 9.13, 15.4, 11.0, 126.0),
-    IndexKind.STAB_DIFFERENCE: (43.1, 5.13, 0.872, 1.5, 1.95, 24.8),
-    IndexKind.SCAN: (7.32, 0.211, 6.07),
+    IndexKind.REGION_SEGMENTS: (27.9, 14.0, 0.0743, 3.14, 9.45),
+    IndexKind.BORDER_GRID: (23.2, 1.76, 9.19, 13.6, 23.2, 51.3),
+    IndexKind.ND_BMQ: (15.9, 19.6, 15.6, 3.67, 268.0),
+    IndexKind.STAB_DIFFERENCE: (34.8, 4.4, 0.361, 5.43, 3.9, 89.2),
+    IndexKind.SCAN: (6.07, 0.201, 6.98),
 }
 # Build a structure from its table, for each row; up to 0.8 in the plane.
 REBUILD_NS = 600.0
 
-FAR = 8192  # queries; a larger structure outgrows the second cache, and each doubling adds to every look-up
+FAR = 32_768  # queries; a larger structure outgrows the second cache, and each doubling adds to every look-up
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,14 @@ class Workload:
     n_queries : at least 1.
     sides : float64[d], mean side of the regions, in ranks.
     steps : float64[d], mean length of a move's projection, in ranks.
+    crowding : how many times as many regions are near the moves as if they lay evenly in ranks: each axis is
+        spread by itself, and queries in towns are still together in two.
     """
 
     n_queries: int
     sides: Float64s
     steps: Float64s
+    crowding: float = 1.0
 
 
 def move_ns(kind: IndexKind, workload: Workload) -> float:
@@ -53,15 +56,17 @@ def terms(kind: IndexKind, workload: Workload) -> tuple[float, ...]:
     n_dims = sides.size
     far = float(np.log2(1 + m / FAR))
     # What holds one end of a move, and less what also holds the other.
-    n_events = 2 * m * float(np.prod(sides) * (1 - np.exp(-np.sum(steps / np.maximum(sides, 1e-12)))))
+    lost = 1 - float(np.exp(-np.sum(steps / np.maximum(sides, 1e-12))))
+    n_events = 2 * m * workload.crowding * float(np.prod(sides)) * lost
     if kind is IndexKind.SCAN:
         return 1.0, m * n_dims, n_events
     if kind is IndexKind.STAB_DIFFERENCE:
-        listed, held = _listed_and_held(m, sides)
+        listed, held = (workload.crowding * count for count in _listed_and_held(m, sides))
         return 1.0, listed, listed * far, held, n_events * far, far
     if kind is IndexKind.BORDER_GRID:
         # Each leg looks at the borders that it crosses in a band of twice the mean side on the shortest other axis.
-        looked_at = 4 * m * sum(float(np.delete(sides, k).min() * steps[k]) for k in range(n_dims))
+        bands = sum(float(np.delete(sides, k).min() * steps[k]) for k in range(n_dims))
+        looked_at = 4 * m * workload.crowding * bands
         return n_dims, looked_at, looked_at * (n_dims - 2), n_events, n_events * far, n_dims * far
     deltas = 2 * m * steps
     n_deltas, log_deltas = float(deltas.sum()), float(np.log2(1 + deltas).sum())

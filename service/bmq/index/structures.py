@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from bmq.index.border_grid import BorderGrid
+from bmq.index.border_grid import ROOM, GridCells
 from bmq.index.layered import GROWTH, SMALLEST_LAYER, BorderStructure, Layered
 from bmq.index.nd_bmq import CrossCheckedLists
 from bmq.index.packed import PackedQueries
@@ -11,14 +11,9 @@ from bmq.index.scan import Scan
 from bmq.index.stab_difference import StabDifference
 from bmq.records import IndexKind
 
-
-def _grid_cells(table: PackedQueries) -> BorderStructure:
-    return BorderGrid()._build(table)
-
-
 STRUCTURES: Mapping[IndexKind, Callable[[PackedQueries], BorderStructure]] = {
     IndexKind.REGION_SEGMENTS: RegionSegments,
-    IndexKind.BORDER_GRID: _grid_cells,
+    IndexKind.BORDER_GRID: GridCells,
     IndexKind.ND_BMQ: CrossCheckedLists,
     IndexKind.STAB_DIFFERENCE: StabDifference,
     IndexKind.SCAN: Scan,
@@ -31,7 +26,8 @@ class OneKind(Layered):
     def __init__(
         self, n_dims: int, kind: IndexKind, *, growth: int = GROWTH, smallest_layer: int = SMALLEST_LAYER
     ) -> None:
-        super().__init__(n_dims, growth=growth, smallest_layer=smallest_layer)
+        room = ROOM if kind is IndexKind.BORDER_GRID else 0.0
+        super().__init__(n_dims, growth=growth, smallest_layer=smallest_layer, room=room)
         self._kind = kind
 
     def _build(self, table: PackedQueries) -> BorderStructure:
