@@ -19,7 +19,7 @@ class RegionSegmentList(Layered):
     """The `BorderIndex` of one dimension: the BMQ papers' RS list, without the RS nodes.
 
     A move costs O(1 + delta queries between), of those that were jumped over a sixteenth. Memory: 9 bytes a query
-    and 20 of query table, 8 bytes a stream.
+    and 20 of query table, 16 bytes a stream.
     """
 
     def __init__(self, *, growth: int = GROWTH, smallest_layer: int = SMALLEST_LAYER) -> None:
@@ -35,19 +35,28 @@ class RegionSegments:
     def __init__(self, table: PackedQueries) -> None:
         self._sets = build_delta_sets(table.regions)
         self._hints: Places = np.zeros(0, dtype=np.uint32)
+        self._hinted: Float64s = np.zeros(0)  # the value that each hint is of; NaN: none
 
     @property
     def nbytes(self) -> int:
         """Bytes of its arrays, without the query table."""
         sets = self._sets
-        own = (sets.minus_rows, sets.firsts, sets.highest, sets.lowest, self._hints)
+        own = (sets.minus_rows, sets.firsts, sets.highest, sets.lowest, self._hints, self._hinted)
         ranks = (sets.ranks.knots, sets.ranks.lines, sets.ranks.firsts)
         return sum(array.nbytes for array in (*own, *ranks))
 
     def moves(self, table: PackedQueries, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
         """Return the queries of ``table`` that each move enters or leaves."""
-        self._hints = _hints_for(streams, self._hints)
-        return Moves(*net_queries(self._sets, table.slots, self._hints, streams, previous[0], current[0]))
+        self._make_room_for(streams)
+        found = net_queries(self._sets, table.slots, self._hints, self._hinted, streams, previous[0], current[0])
+        return Moves(*found)
+
+    def _make_room_for(self, streams: Int32s) -> None:
+        n_more = int(streams.max(initial=-1)) + 1 - self._hinted.size
+        if n_more > 0:
+            n_more = max(n_more, self._hinted.size)
+            self._hints = np.append(self._hints, np.zeros(2 * n_more, dtype=np.uint32))
+            self._hinted = np.append(self._hinted, np.full(n_more, np.nan))
 
     def _check(self, table: PackedQueries) -> None:
         """State every invariant; for tests."""
@@ -73,15 +82,8 @@ class RegionSegments:
         assert sets.highest.size == sets.lowest.size == -(-m // BLOCK)
         with np.errstate(over="ignore"):
             assert sets.narrowest == (upper - lower).min()
-        assert self._hints.size % 2 == 0
-        assert (self._hints <= m).all()
-
-
-def _hints_for(streams: Int32s, hints: Places) -> Places:
-    """Return ``hints``, or a longer copy with a place for each of ``streams``; a new one is RS node (0, 0)."""
-    n_needed = 2 * (int(streams.max(initial=-1)) + 1)
-    if n_needed <= hints.size:
-        return hints
-    longer = np.zeros(max(n_needed, 2 * hints.size), dtype=np.uint32)
-    longer[: hints.size] = hints
-    return longer
+        # A hint is the RS node of its value.
+        assert self._hints.size == 2 * self._hinted.size
+        known = ~np.isnan(self._hinted)
+        for end, borders in ((LOWER, lower), (UPPER, np.sort(upper))):
+            assert (self._hints[end::2] == np.searchsorted(borders, self._hinted, side="right"))[known].all()

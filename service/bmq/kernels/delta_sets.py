@@ -184,16 +184,3 @@ def find_rs_node(ends: Float64s, minus_rows: Places, firsts: Places, rank: float
 def find_rs_node_anew(sets: DeltaSets, value: float) -> tuple[int, int]:
     """Return the RS node that holds ``value``, as ``find_rs_node``, for one that has no rank yet."""
     return find_rs_node(sets.ends, sets.minus_rows, sets.firsts, rank_of(sets.ranks, value), value)
-
-
-@njit(cache=True, forceinline=True)
-def is_in_rs_node(ends: Float64s, minus_rows: Places, plus: int, minus: int, value: float) -> bool:
-    """Return whether the RS node (plus, minus), each 0..m, holds ``value``. Raises nothing."""
-    m = minus_rows.size
-    # | and & and not `or` and `and`: one guess of the processor instead of eight.
-    return bool(
-        ((plus == 0) | (value >= border_at(ends, minus_rows, LOWER, max(plus - 1, 0))))
-        & ((plus == m) | (value < border_at(ends, minus_rows, LOWER, min(plus, m - 1))))
-        & ((minus == 0) | (value >= border_at(ends, minus_rows, UPPER, max(minus - 1, 0))))
-        & ((minus == m) | (value < border_at(ends, minus_rows, UPPER, min(minus, m - 1))))
-    )

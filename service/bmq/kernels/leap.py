@@ -18,7 +18,6 @@ from bmq.kernels.delta_sets import (
     Places,
     find_rs_node,
     find_rs_node_anew,
-    is_in_rs_node,
     signed,
 )
 from bmq.kernels.ranks import ranks_of
@@ -37,7 +36,13 @@ _RESERVE = MOVES_TOGETHER * LONG + 2 * CHUNK
 
 @njit(cache=True)
 def net_queries(
-    sets: DeltaSets, slots: Int32s, hints: Places, streams: Int32s, previous: Float64s, current: Float64s
+    sets: DeltaSets,
+    slots: Int32s,
+    hints: Places,
+    hinted: Float64s,
+    streams: Int32s,
+    previous: Float64s,
+    current: Float64s,
 ) -> tuple[Int32s, Int32s, Int8s, int]:
     """Return the queries that each move enters or leaves in one dimension.
 
@@ -50,7 +55,9 @@ def net_queries(
     slots : int32[m]
         Query slot of each row, negative where it was deregistered.
     hints : uint32[2 * n_streams]
-        RS node (p, q) of each stream's last reading, each 0..m; written.
+        RS node (p, q) of each stream's last reading; written.
+    hinted : float64[n_streams]
+        That reading's value, NaN where there is none; written. A move from elsewhere has no hint.
     streams : int32[n]
         Which stream moves.
     previous, current : float64[n]
@@ -84,50 +91,37 @@ def net_queries(
     ends, minus_rows, firsts = sets.ends, sets.minus_rows, sets.firsts
     highest, lowest, narrowest = sets.highest, sets.lowest, sets.narrowest
     n_found, visits = 0, 0
-    last_chunk = slots.size - CHUNK
     for block in range(0, streams.size, MOVES_TOGETHER):
         stop = min(block + MOVES_TOGETHER, streams.size)
         # 1.
-        if _take_hints(ends, minus_rows, hints, streams, previous, block, stop, ranges):
+        if _take_hints(hints, hinted, streams, previous, block, stop, ranges):
             _find_unhinted(sets, previous, block, stop, ranges)
-        _find_delta_sets(ends, minus_rows, firsts, hints, streams, current, ranks, block, stop, ranges)
+        _find_delta_sets(ends, minus_rows, firsts, hints, hinted, streams, current, ranks, block, stop, ranges)
         # 2.
         n_before = n_found
-        if n_found + _RESERVE > rows.size:
+        n_most = _most(ranges, stop - block) + _RESERVE
+        if n_found + n_most > rows.size:
             # As many more as the moves so far let expect: copying twice and twice again would cost as much as finding.
             n_expected = n_found * (streams.size - block) // max(block, 1)
-            rows, queries, signs = make_room(rows, queries, signs, n_found, n_expected + _RESERVE)
-        for i in range(block, stop):
-            b = 4 * (i - block)
-            plus, plus_stop = signed(ranges[b]), signed(ranges[b + 1])
-            minus, minus_stop = signed(ranges[b + 2]), signed(ranges[b + 3])
-            above, below = max(previous[i], current[i]), min(previous[i], current[i])
-            n_delta = (plus_stop - plus) + (minus_stop - minus)
-            if n_delta > LONG:
-                rows, queries, signs = make_room(rows, queries, signs, n_found, n_delta + _RESERVE)
-            # Rounding keeps the order: where hi <= above and lo > below, hi - lo is not more than above - below.
-            if above - below < narrowest and max(plus_stop, minus_stop) <= last_chunk:
-                middle = n_found + plus_stop - plus
-                n_kept = n_found + n_delta
-                _copy_plus(slots, plus, plus_stop, queries, n_found)
-                _copy_minus(minus_rows, slots, minus, minus_stop, queries, middle)
-                visits += n_delta
-            elif n_delta <= LONG:
-                middle = _keep_plus(ends, slots, plus, plus_stop, above, queries, n_found)
-                n_kept = _keep_minus(minus_rows, slots, minus, minus_stop, plus, queries, middle)
-                visits += n_delta
-            else:
-                middle, n_plus_visits = _leap_plus(ends, highest, slots, plus, plus_stop, above, queries, n_found)
-                n_kept, n_minus_visits = _leap_minus(
-                    minus_rows, lowest, slots, minus, minus_stop, plus, queries, middle
-                )
-                visits += n_plus_visits + n_minus_visits
-            # Moving down swaps +DQ and -DQ.
-            sign = 1 if current[i] > previous[i] else -1
-            _fill(rows, n_found, n_kept, i)
-            _fill(signs, n_found, middle, sign)
-            _fill(signs, middle, n_kept, -sign)
-            n_found = n_kept
+            rows, queries, signs = make_room(rows, queries, signs, n_found, n_expected + n_most)
+        n_found, n_visits = _keep(
+            ends,
+            minus_rows,
+            highest,
+            lowest,
+            narrowest,
+            slots,
+            previous,
+            current,
+            block,
+            stop,
+            ranges,
+            rows,
+            queries,
+            signs,
+            n_found,
+        )
+        visits += n_visits
         # 3.
         n_found = _drop_gone(rows, queries, signs, n_before, n_found)
     return rows[:n_found], queries[:n_found], signs[:n_found], visits
@@ -135,25 +129,18 @@ def net_queries(
 
 @njit(cache=True)
 def _take_hints(
-    ends: Float64s,
-    minus_rows: Places,
-    hints: Places,
-    streams: Int32s,
-    previous: Float64s,
-    block: int,
-    stop: int,
-    ranges: Places,
+    hints: Places, hinted: Float64s, streams: Int32s, previous: Float64s, block: int, stop: int, ranges: Places
 ) -> bool:
-    """Write the RS nodes of the previous values, `_UNKNOWN` where the hint does not fit; return whether any does not.
+    """Write the RS nodes of the previous values, `_UNKNOWN` where there is no hint; return whether any is.
 
-    Kept apart from the search for those few, which needs the tuple: its references are counted in every round.
+    Kept apart from the search for those few, which needs the tuple: its references are counted in every round. A value
+    that is the same has the same RS node: to ask the borders around it would be three looks at far memory.
     """
     any_unknown = False
     for i in range(block, stop):
-        b, hint = 4 * (i - block), 2 * signed(streams[i])
-        plus, minus = signed(hints[hint]), signed(hints[hint + 1])
-        fits = is_in_rs_node(ends, minus_rows, plus, minus, previous[i])
-        ranges[b], ranges[b + 2] = plus if fits else _UNKNOWN, minus
+        b, stream = 4 * (i - block), signed(streams[i])
+        fits = hinted[stream] == previous[i]
+        ranges[b], ranges[b + 2] = hints[2 * stream] if fits else _UNKNOWN, hints[2 * stream + 1]
         any_unknown |= not fits
     return any_unknown
 
@@ -173,6 +160,7 @@ def _find_delta_sets(
     minus_rows: Places,
     firsts: Places,
     hints: Places,
+    hinted: Float64s,
     streams: Int32s,
     current: Float64s,
     ranks: Float64s,
@@ -182,12 +170,75 @@ def _find_delta_sets(
 ) -> None:
     """Write where +DQ and then -DQ of the RS nodes on each way begin and stop, uint32[4] a move; write the hints."""
     for i in range(block, stop):
-        b, hint = 4 * (i - block), 2 * signed(streams[i])
+        b, stream = 4 * (i - block), signed(streams[i])
         plus, minus = find_rs_node(ends, minus_rows, firsts, ranks[i], current[i])
-        hints[hint], hints[hint + 1] = plus, minus
+        hints[2 * stream], hints[2 * stream + 1], hinted[stream] = plus, minus, current[i]
         plus_before, minus_before = signed(ranges[b]), signed(ranges[b + 2])
         ranges[b], ranges[b + 1] = min(plus_before, plus), max(plus_before, plus)
         ranges[b + 2], ranges[b + 3] = min(minus_before, minus), max(minus_before, minus)
+
+
+@njit(cache=True)
+def _most(ranges: Places, n_moves: int) -> int:
+    """Return how many delta queries there are in the first ``n_moves`` of ``ranges``."""
+    n = 0
+    for b in range(n_moves):
+        n += signed(ranges[4 * b + 1]) - signed(ranges[4 * b]) + signed(ranges[4 * b + 3]) - signed(ranges[4 * b + 2])
+    return n
+
+
+@njit(cache=True)
+def _keep(
+    ends: Float64s,
+    minus_rows: Places,
+    highest: Float64s,
+    lowest: Places,
+    narrowest: float,
+    slots: Int32s,
+    previous: Float64s,
+    current: Float64s,
+    block: int,
+    stop: int,
+    ranges: Places,
+    rows: Int32s,
+    queries: Int32s,
+    signs: Int8s,
+    n_found: int,
+) -> tuple[int, int]:
+    """Write the queries of ``ranges`` that were not jumped over behind ``n_found``; return how many, and visits.
+
+    There is room for all. A kernel of its own, so that no array changes and numba counts no references in its loop.
+    """
+    visits = 0
+    last_chunk = slots.size - CHUNK
+    for i in range(block, stop):
+        b = 4 * (i - block)
+        plus, plus_stop = signed(ranges[b]), signed(ranges[b + 1])
+        minus, minus_stop = signed(ranges[b + 2]), signed(ranges[b + 3])
+        above, below = max(previous[i], current[i]), min(previous[i], current[i])
+        n_delta = (plus_stop - plus) + (minus_stop - minus)
+        # Rounding keeps the order: where hi <= above and lo > below, hi - lo is not more than above - below.
+        if above - below < narrowest and max(plus_stop, minus_stop) <= last_chunk:
+            middle = n_found + plus_stop - plus
+            n_kept = n_found + n_delta
+            _copy_plus(slots, plus, plus_stop, queries, n_found)
+            _copy_minus(minus_rows, slots, minus, minus_stop, queries, middle)
+            visits += n_delta
+        elif n_delta <= LONG:
+            middle = _keep_plus(ends, slots, plus, plus_stop, above, queries, n_found)
+            n_kept = _keep_minus(minus_rows, slots, minus, minus_stop, plus, queries, middle)
+            visits += n_delta
+        else:
+            middle, n_plus_visits = _leap_plus(ends, highest, slots, plus, plus_stop, above, queries, n_found)
+            n_kept, n_minus_visits = _leap_minus(minus_rows, lowest, slots, minus, minus_stop, plus, queries, middle)
+            visits += n_plus_visits + n_minus_visits
+        # Moving down swaps +DQ and -DQ.
+        sign = 1 if current[i] > previous[i] else -1
+        _fill(rows, n_found, n_kept, i)
+        _fill(signs, n_found, middle, sign)
+        _fill(signs, middle, n_kept, -sign)
+        n_found = n_kept
+    return n_found, visits
 
 
 @njit(cache=True, forceinline=True)
