@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from bmq.kernels.buffers import make_room
-from bmq.kernels.rs_list import RsList, delta_ranges
+from bmq.kernels.rs_list import RsList, is_entered
 from bmq.kernels.walk import find_rs_node
 from bmq.records import Float64s, Int8s, Int32s
 
@@ -84,33 +84,19 @@ def cross_checked_queries(
         hints[streams[i]] = rs_node
         if rs_node == rs_node_before:
             continue
-        plus, plus_stop, minus, minus_stop = delta_ranges(rs_list, rs_node_before, rs_node)
-        n_delta = (plus_stop - plus) + (minus_stop - minus)
-        visits += n_delta
-        rows, queries, signs = make_room(rows, queries, signs, n_found, n_delta)
-        # Moving down swaps +DQ and -DQ.
-        if rs_node > rs_node_before:
-            entering, entering_stop, entering_rows = plus, plus_stop, rs_list.plus_rows
-            leaving, leaving_stop, leaving_rows = minus, minus_stop, rs_list.minus_rows
-        else:
-            entering, entering_stop, entering_rows = minus, minus_stop, rs_list.minus_rows
-            leaving, leaving_stop, leaving_rows = plus, plus_stop, rs_list.plus_rows
-        for e in range(entering, entering_stop):
-            row = entering_rows[e]
-            if (
-                holds(regions, row, current, i)
-                and _first_outside(regions, row, previous, i) == dimension
-                and slots[row] >= 0
-            ):
-                rows[n_found], queries[n_found], signs[n_found] = i, slots[row], 1
-                n_found += 1
-        for e in range(leaving, leaving_stop):
-            row = leaving_rows[e]
-            if (
-                holds(regions, row, previous, i)
-                and _first_outside(regions, row, current, i) == dimension
-                and slots[row] >= 0
-            ):
-                rows[n_found], queries[n_found], signs[n_found] = i, slots[row], -1
+        up = rs_node > rs_node_before
+        first, stop = min(rs_node_before, rs_node), max(rs_node_before, rs_node)
+        visits += stop - first
+        rows, queries, signs = make_room(rows, queries, signs, n_found, stop - first)
+        for e in range(first, stop):
+            row = rs_list.deltas[e] >> 1
+            if is_entered(rs_list.deltas[e], up):
+                crossed = holds(regions, row, current, i) and _first_outside(regions, row, previous, i) == dimension
+                sign = 1
+            else:
+                crossed = holds(regions, row, previous, i) and _first_outside(regions, row, current, i) == dimension
+                sign = -1
+            if crossed and slots[row] >= 0:
+                rows[n_found], queries[n_found], signs[n_found] = i, slots[row], sign
                 n_found += 1
     return rows[:n_found], queries[:n_found], signs[:n_found], visits

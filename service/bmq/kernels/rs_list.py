@@ -1,14 +1,14 @@
-"""Builds the RS list of one dimension: its borders, and the delta query sets between them.
+"""Builds the RS list of one dimension: its borders in order, and what begins or ends at each.
 
     regions            q0 [10, 30)          q1 [20, 30)
-    borders            10        20        30
-              ----------|---------|---------|----------
-    RS node       0          1         2         3
-    +DQ           -         q0        q1         -
-    -DQ           -          -         -       q0 q1
+    borders            10        20       30  30
+              ----------|---------|---------||----------
+    RS node       0          1         2   (3)    4
+    begins             q0        q1
+    ends                                   q0 q1
 
-RS node k is [borders[k-1], borders[k]); the first and the last are open-ended. What begins at the lower
-border of a node is in its +DQ, what ends there is in its -DQ. Infinite ends have no border.
+RS node k lies between borders k - 1 and k; the first and the last are open-ended. What begins at its lower border is
+its +DQ, what ends there its -DQ. Infinite ends have no border.
 """
 
 from typing import NamedTuple
@@ -20,79 +20,38 @@ from bmq.records import Float64s, Int32s
 
 
 class RsList(NamedTuple):
-    """The RS list of one dimension as arrays.
+    """The RS list of one dimension as arrays, one border a finite end.
 
     Attributes
     ----------
-    borders : float64[n_borders], strictly increasing and finite.
-    plus_starts, minus_starts : int32[n_borders + 2].
-        The +DQ of RS node k is ``plus_rows[plus_starts[k]:plus_starts[k + 1]]``; node 0 has empty sets. So
-        the delta query sets of neighbouring nodes are one range.
-    plus_rows, minus_rows : int32[], rows of the regions, ascending by lower and by upper border.
+    borders : float64[n_borders], ascending and finite. Between equal ones lie RS nodes that hold no value.
+    deltas : int32[n_borders]
+        The one delta query of the RS node above each border: twice its row for one of +DQ, and one more for -DQ.
     """
 
     borders: Float64s
-    plus_starts: Int32s
-    plus_rows: Int32s
-    minus_starts: Int32s
-    minus_rows: Int32s
+    deltas: Int32s
 
 
-@njit(cache=True, inline="always")
-def delta_ranges(rs_list: RsList, rs_node_before: int, rs_node: int) -> tuple[int, int, int, int]:
-    """Return where +DQ and -DQ of the RS nodes whose lower border was crossed begin and stop, whichever way.
-
-    (first and stop in ``plus_rows``, first and stop in ``minus_rows``). Raises nothing; O(1).
-    """
-    first, last = min(rs_node_before, rs_node) + 1, max(rs_node_before, rs_node) + 1
-    return (
-        rs_list.plus_starts[first],
-        rs_list.plus_starts[last],
-        rs_list.minus_starts[first],
-        rs_list.minus_starts[last],
-    )
-
-
-def build_rs_list(lo: Float64s, hi: Float64s) -> RsList:
-    """Return the RS list of the intervals [lo, hi); O(m log m).
-
-    Parameters
-    ----------
-    lo, hi : float64[m]
-        ``lo < hi``; -inf and inf are ends without a border.
+def build_rs_list(intervals: Float64s) -> RsList:
+    """Return the RS list of the intervals [lo, hi), float64[m, 2]; O(m log m).
 
     Notes
     -----
-    Source: Lee et al., BMQ-Index, MDM 2006, section 3.1. Departure: arrays in place of linked RS nodes, so
-    that a node is a number, a walk over nodes is a scan of one range, and no pointer is followed.
+    Source: Lee et al., BMQ-Index, MDM 2006, section 3.1. Departures: arrays in place of linked RS nodes, so that a
+    node is a number and no pointer is followed; and a border for each end, so that a node has one delta query and the
+    delta query sets between two nodes are one range. The paper has one node between two different borders.
     """
-    plus_rows = _finite_ascending(lo)
-    minus_rows = _finite_ascending(hi)
-    borders, plus_starts, minus_starts = _merge_borders(lo[plus_rows], hi[minus_rows])
-    return RsList(borders, plus_starts, plus_rows, minus_starts, minus_rows)
+    ends = np.ascontiguousarray(intervals, dtype=np.float64).ravel()
+    deltas = np.argsort(ends, kind="stable")
+    deltas = deltas[np.isfinite(ends[deltas])]
+    return RsList(ends[deltas], deltas.astype(np.int32))
 
 
-def _finite_ascending(ends: Float64s) -> Int32s:
-    order = np.argsort(ends)
-    return order[np.isfinite(ends[order])].astype(np.int32)
+@njit(cache=True, inline="always")
+def is_entered(delta: int, up: bool) -> bool:
+    """Return whether a move up (or down) over the border of ``delta`` comes into its query's interval.
 
-
-@njit(cache=True)
-def _merge_borders(lower: Float64s, upper: Float64s) -> tuple[Float64s, Int32s, Int32s]:
-    """Return the distinct borders of two ascending arrays, and where each one's delta query sets start."""
-    borders = np.empty(lower.size + upper.size, dtype=np.float64)
-    plus_starts = np.zeros(borders.size + 2, dtype=np.int32)
-    minus_starts = np.zeros(borders.size + 2, dtype=np.int32)
-    n_borders, i, j = 0, 0, 0
-    while i < lower.size or j < upper.size:
-        border = lower[i] if j == upper.size or (i < lower.size and lower[i] < upper[j]) else upper[j]
-        borders[n_borders] = border
-        n_borders += 1
-        while i < lower.size and lower[i] == border:
-            i += 1
-        while j < upper.size and upper[j] == border:
-            j += 1
-        plus_starts[n_borders + 1] = i
-        minus_starts[n_borders + 1] = j
-    n_starts = n_borders + 2
-    return borders[:n_borders].copy(), plus_starts[:n_starts].copy(), minus_starts[:n_starts].copy()
+    Moving down swaps +DQ and -DQ. Raises nothing.
+    """
+    return ((delta & 1) == 0) == up

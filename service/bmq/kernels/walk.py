@@ -22,7 +22,7 @@ def find_rs_node(borders: Float64s, value: float, hint: int) -> int:
     Parameters
     ----------
     borders : float64[n_borders]
-        Strictly increasing and finite.
+        Ascending and finite.
     value : float
         Never NaN: NaN compares false with every border, so the search would stay near ``hint`` and hide the
         crossing.
