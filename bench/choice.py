@@ -68,6 +68,11 @@ def measure(setups: Iterable[Setup] = SETUPS, *, n_rounds: int = N_ROUNDS) -> It
         yield _measure(setup, n_rounds)
 
 
+def worst_choice() -> float:
+    """Return how much slower the chosen structure is than the best, at the setup where it is most: 100 s."""
+    return max(row.ratio for row in measure())
+
+
 def _measure(setup: Setup, n_rounds: int) -> Row:
     rng = np.random.default_rng(SEED)
     regions = setup.regions(rng, setup.n_queries)

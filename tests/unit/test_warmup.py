@@ -16,12 +16,14 @@ from numba.core.dispatcher import Dispatcher
 import bmq.kernels
 from bmq.warmup import warm_up
 
+# Match indexes: no kind of query that the service takes asks them.
+UNUSED = ("construct_lists", "virtual_constructs")
 n_events = warm_up()
 kernels = {
     f"{info.name}.{name}": kernel
     for info in pkgutil.iter_modules(bmq.kernels.__path__)
     for name, kernel in vars(importlib.import_module(f"bmq.kernels.{info.name}")).items()
-    if isinstance(kernel, Dispatcher) and kernel.targetoptions.get("inline") != "always"
+    if isinstance(kernel, Dispatcher) and kernel.targetoptions.get("inline") != "always" and info.name not in UNUSED
 }
 print(json.dumps({
     "events": n_events,

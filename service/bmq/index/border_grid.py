@@ -29,16 +29,16 @@ ENTRIES_PER_CELL = 1.0
 
 
 # Empty entries and rows, as a share of those in use, for queries that come later. The grid is built anew (0.6 s for a
-# million queries) when an eighth as many have come in; half as many would do it twice as often, twice as many would
-# add 16 bytes a query. Those of an eighth make a move slower by 3 to 12 %.
-ROOM = 1 / 8
+# million queries) when a tenth as many have come in; half as many would do it twice as often, twice as many would
+# add 13 bytes a query. Those of an eighth made a move slower by 3 to 12 %.
+ROOM = 0.1
 
 
 class BorderGrid(Layered):
     """The `BorderIndex` of two and more dimensions.
 
     A move costs O(borders in the cells of its d legs). Memory, in d dimensions: 4 d entries of 12 bytes a query (3 d
-    beyond the plane), 6 d at most; as many cells of 4 bytes; 16 d + 4 bytes of query table; room for an eighth more.
+    beyond the plane), 6 d at most; as many cells of 4 bytes; 16 d + 4 bytes of query table; room for a tenth more.
     So about 190 bytes in the plane, and 75 a dimension beyond, whatever the regions.
     """
 
