@@ -11,8 +11,8 @@ from bench.stocks import Market
 
 
 def time_against_diff_rmq() -> float:
-    """Return the time of the faster DiffRMQ by BMQ-Index', at N = 100K, W = 0.1 % and FL = 0.01 %: 10 s."""
-    times = race(Market(), Length(n_rounds=15, n_steps=20))
+    """Return the time of the faster DiffRMQ by BMQ-Index', at N = 100K, W = 0.1 % and FL = 0.01 %: 20 s."""
+    times = race(Market(), Length(n_rounds=9, n_steps=20, n_calls=5))
     faster = map(min, times[CEI].ns, times[IS_LIST].ns)
     return statistics.median(rival / ours for rival, ours in zip(faster, times[BMQ].ns, strict=True))
 
@@ -38,6 +38,6 @@ def skipping_overhead() -> float:
     """Return the time of our walk by that of the published one, the worse of FL = W and FL = W / 10: 10 s."""
     found = []
     for level in (0.1, 0.01):
-        times = race(Market(fluctuation_percent=level), Length(n_rounds=15, n_steps=20), [BMQ, PUBLISHED])
+        times = race(Market(fluctuation_percent=level), Length(n_rounds=7, n_steps=20, n_calls=5), [BMQ, PUBLISHED])
         found.append(ratio(times[BMQ], times[PUBLISHED]))
     return max(found)

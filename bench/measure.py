@@ -3,9 +3,11 @@
 Times are processor seconds of this thread: what else runs on the machine takes caches, not time.
 """
 
+import ctypes
 import statistics
+import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -19,6 +21,13 @@ from bmq.records import Float64s, Int32s
 
 N_COMPARED = 10_000  # moves of each round on which all must agree; of the others only the number of crossings
 N_CHECKED = 200  # moves of each round that are compared with the definition
+
+
+if sys.platform == "linux":
+    # Answers are kept until all have been compared. Without this, every call would get its memory anew from the
+    # system, page by page, which is not the index' work. mallopt's M_MMAP_THRESHOLD and M_TRIM_THRESHOLD, in bytes.
+    for option in (-3, -1):
+        ctypes.CDLL(None).mallopt(option, 1 << 30)
 
 
 class Spread(NamedTuple):
@@ -70,18 +79,20 @@ def race_moves(
     *,
     n_warm: int = 2,
     n_steps: int = 1,
+    n_calls: int = 1,
 ) -> dict[str, Times]:
     """Return what each index took to follow all streams through ``positions``.
 
     Parameters
     ----------
     indexes : by name; queries are slots 0..m - 1 and registered.
-    positions : float64[d, n_streams] each, (n_warm + 1) * n_steps + 1 of them at least. All streams move in
-        every step.
+    positions : float64[d, n_streams] each, (n_warm + 1) * n_calls * n_steps + 1 of them at least. All streams
+        move in every step.
     regions : lower and upper borders, float64[d, m]: the definition that answers are checked with.
     n_warm : rounds that are not timed: they compile, build, and fill the position hints.
-    n_steps : steps of a round. The others' turns empty the caches, so where a step is short, one alone is a race
-        for memory that a long run of one index would not see.
+    n_steps : steps of a call.
+    n_calls : calls of a round. The others' turns empty the caches, so a short round is a race for memory that a
+        long run of one index would not see.
 
     Raises
     ------
@@ -89,16 +100,19 @@ def race_moves(
         Two indexes differ, or one differs from the definition on the first streams.
     """
     times = {name: Times() for name in indexes}
-    for number, (streams, before, after) in enumerate(_rounds(positions, n_steps)):
-        asks = {name: partial(index.moves, streams, before, after) for name, index in indexes.items()}
-        found = _agreed(_answers(asks, number, times if number >= n_warm else {}, streams.size))
-        sample = found[found[:, 0] < N_CHECKED]
-        np.testing.assert_array_equal(sample, _crossed(regions, before, after))
+    calls = _calls(positions, n_steps)
+    for number, round_ in enumerate(iter(lambda: list(islice(calls, n_calls)), [])):
+        asks = {name: [partial(index.moves, *call) for call in round_] for name, index in indexes.items()}
+        answers = _answers(asks, number, times if number >= n_warm else {}, sum(call[0].size for call in round_))
+        for k, (_, before, after) in enumerate(round_):
+            found = _agreed({name: answers[name][k] for name in indexes})
+            sample = found[found[:, 0] < N_CHECKED]
+            np.testing.assert_array_equal(sample, _crossed(regions, before, after))
     return times
 
 
-def _rounds(positions: Iterable[Float64s], n_steps: int) -> Iterator[tuple[Int32s, Float64s, Float64s]]:
-    """Yield the moves of each round in order of time: streams, from where, to where."""
+def _calls(positions: Iterable[Float64s], n_steps: int) -> Iterator[tuple[Int32s, Float64s, Float64s]]:
+    """Yield the moves of each call in order of time: streams, from where, to where."""
     steps = iter(positions)
     last = next(steps)
     streams = np.arange(last.shape[1], dtype=np.int32)
@@ -118,8 +132,9 @@ def race_stabs(
     """Return what each index took to find all queries that hold each value; as ``race_moves``."""
     times = {name: Times() for name in indexes}
     for number, points in enumerate(values):
-        asks = {name: partial(index.stab, points) for name, index in indexes.items()}
-        found = _agreed(_answers(asks, number, times if number >= n_warm else {}, points.shape[1]))
+        asks = {name: [partial(index.stab, points)] for name, index in indexes.items()}
+        answers = _answers(asks, number, times if number >= n_warm else {}, points.shape[1])
+        found = _agreed({name: answers[name][0] for name in indexes})
         sample = found[found[:, 0] < N_CHECKED]
         inside = np.argwhere(held_by(regions, points[:, :N_CHECKED]))
         np.testing.assert_array_equal(sample[:, :2], inside)
@@ -127,16 +142,16 @@ def race_stabs(
 
 
 def _answers(
-    asks: Mapping[str, Callable[[], Moves]], number: int, times: Mapping[str, Times], n_ops: int
-) -> dict[str, Moves]:
-    """Return everybody's answer to round ``number``; what it took goes to ``times``, where that has the name."""
+    asks: Mapping[str, Sequence[Callable[[], Moves]]], number: int, times: Mapping[str, Times], n_ops: int
+) -> dict[str, list[Moves]]:
+    """Return everybody's answers in round ``number``; what they took goes to ``times``, where that has the name."""
     names = list(asks)
     first = number % len(names)
-    answers = {}
+    answers: dict[str, list[Moves]] = {}
     # The first to go finds the caches full of the checks of the round before, so the turns rotate.
     for name in names[first:] + names[:first]:
         start = time.thread_time_ns()
-        answers[name] = asks[name]()
+        answers[name] = [ask() for ask in asks[name]]
         elapsed = time.thread_time_ns() - start
         if name in times:
             _add(times[name], answers[name], elapsed, n_ops)
@@ -180,10 +195,10 @@ def _sorted(moves: Moves) -> npt.NDArray[np.int64]:
     return np.column_stack((keys >> 32, (keys & 0xFFFFFFFF) >> 1, 2 * (keys & 1) - 1))
 
 
-def _add(times: Times, moves: Moves, elapsed: int, n_ops: int) -> None:
+def _add(times: Times, answers: Sequence[Moves], elapsed: int, n_ops: int) -> None:
     times.ns.append(elapsed / n_ops)
-    times.n_found += moves.rows.size
-    times.n_visits += moves.visits
+    times.n_found += sum(moves.rows.size for moves in answers)
+    times.n_visits += sum(moves.visits for moves in answers)
     times.n_ops += n_ops
 
 

@@ -48,15 +48,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """How long a race is: ``n_rounds`` timed ones of ``n_steps`` steps, after one that is not timed."""
+    """How long a race is: ``n_rounds`` timed ones of ``n_calls`` calls of ``n_steps`` steps, after one not timed."""
 
     n_rounds: int
     n_steps: int
+    n_calls: int = 1
 
 
-# A round of 40,000 readings: after the others' turns the first thousands find nothing in the caches, and in rounds of
-# 2,000 a reading took up to twice as long. The papers' 1,000 readings a stream are 50 rounds.
-LENGTHS = {Scale.SMOKE: Length(3, 1), Scale.REDUCED: Length(7, 20), Scale.FULL: Length(50, 20)}
+# A call of 40,000 readings, as a batch of the service has them, and four in a round: after the others' turns the first
+# thousands find nothing in the caches, and in rounds of 2,000 a reading took up to twice as long.
+LENGTHS = {Scale.SMOKE: Length(3, 1), Scale.REDUCED: Length(5, 20, 4), Scale.FULL: Length(12, 20, 4)}
 
 
 def diff_cei(length: int) -> DiffRmq:
@@ -78,8 +79,8 @@ def race(market: Market, length: Length, names: Sequence[str] = PAPERS) -> dict[
 
 def raced(indexes: dict[str, BorderIndex], market: Market, length: Length) -> dict[str, Times]:
     """Return as ``race`` what ``indexes`` took that have the market's queries."""
-    prices = market.prices((length.n_rounds + 1) * length.n_steps)
-    return race_moves(indexes, prices, market.regions(), n_warm=1, n_steps=length.n_steps)
+    prices = market.prices((length.n_rounds + 1) * length.n_calls * length.n_steps)
+    return race_moves(indexes, prices, market.regions(), n_warm=1, n_steps=length.n_steps, n_calls=length.n_calls)
 
 
 def compared(x: float | str, market: Market, scale: Scale, names: Sequence[str] = PAPERS) -> Iterator[Point]:

@@ -136,7 +136,7 @@ class Layers(ABC, Generic[AnyStructure]):
         for number in np.unique(numbers):
             layer = self._layers[number]
             rows = self._row_by_slot[slots[numbers == number]]
-            layer.table.slots[rows] = GONE
+            layer.table.forget(rows)
             layer.n_live -= rows.size
         self._layer_by_slot[slots] = _NOWHERE
 
@@ -279,7 +279,7 @@ class Layered(Layers[BorderStructure]):
         layer.table.append(slots, regions)
         taken = structure.insert(layer.table, first_row)
         rows = first_row + np.flatnonzero(taken).astype(np.int32)
-        layer.table.slots[first_row:][~taken] = GONE
+        layer.table.forget((first_row + np.flatnonzero(~taken)).astype(np.int32))
         layer.n_live += rows.size
         self._layer_by_slot[slots[taken]] = 0
         self._row_by_slot[slots[taken]] = rows

@@ -29,7 +29,8 @@ class PackedQueries:
 
     Attributes
     ----------
-    slots : int32[m], query slot of each row, or ``GONE``.
+    slots : int32[m], query slot of each row, or ``GONE``; `forget` writes these.
+    any_gone : whether a row is.
     regions : float64[m, d, 2], lower and upper border.
     mean_sides : float64[d], mean side of the regions as a difference of ranks.
     n_packed : how many rows are in order.
@@ -45,6 +46,7 @@ class PackedQueries:
         else:
             order = np.argsort(kernel.packing_keys(ranks, self.mean_sides))
         self.n_packed = slots.size
+        self.any_gone = False
         capacity = slots.size + int(slots.size * room)
         self._all_slots: Int32s = np.empty(capacity, dtype=np.int32)
         self._all_regions: Float64s = np.empty((capacity, *regions.shape[1:]), dtype=np.float64)
@@ -54,6 +56,11 @@ class PackedQueries:
 
     def __len__(self) -> int:
         return self.slots.size
+
+    def forget(self, rows: Int32s) -> None:
+        """Mark ``rows`` as deregistered."""
+        self.slots[rows] = GONE
+        self.any_gone |= bool(rows.size)
 
     @property
     def nbytes(self) -> int:
@@ -108,6 +115,7 @@ class PackedQueries:
 
     def _check(self) -> None:
         """State every invariant; for tests."""
+        assert self.any_gone or (self.slots != GONE).all()
         assert self.slots.shape == self.regions.shape[:1]
         assert self.regions.shape[2] == 2
         assert (self.regions[:, :, 0] < self.regions[:, :, 1]).all()

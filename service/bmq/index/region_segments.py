@@ -48,7 +48,9 @@ class RegionSegments:
     def moves(self, table: PackedQueries, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
         """Return the queries of ``table`` that each move enters or leaves."""
         self._make_room_for(streams)
-        found = net_queries(self._sets, table.slots, self._hints, self._hinted, streams, previous[0], current[0])
+        found = net_queries(
+            self._sets, table.slots, table.any_gone, self._hints, self._hinted, streams, previous[0], current[0]
+        )
         return Moves(*found)
 
     def _make_room_for(self, streams: Int32s) -> None:

@@ -38,6 +38,7 @@ _RESERVE = MOVES_TOGETHER * LONG + 2 * CHUNK
 def net_queries(
     sets: DeltaSets,
     slots: Int32s,
+    any_gone: bool,
     hints: Places,
     hinted: Float64s,
     streams: Int32s,
@@ -54,6 +55,8 @@ def net_queries(
     sets : DeltaSets
     slots : int32[m]
         Query slot of each row, negative where it was deregistered.
+    any_gone : bool
+        Whether any slot is negative.
     hints : uint32[2 * n_streams]
         RS node (p, q) of each stream's last reading; written.
     hinted : float64[n_streams]
@@ -123,7 +126,8 @@ def net_queries(
         )
         visits += n_visits
         # 3.
-        n_found = _drop_gone(rows, queries, signs, n_before, n_found)
+        if any_gone:
+            n_found = _drop_gone(rows, queries, signs, n_before, n_found)
     return rows[:n_found], queries[:n_found], signs[:n_found], visits
 
 
