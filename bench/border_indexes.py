@@ -83,7 +83,11 @@ RUNS: list[tuple[Callable[[], Layered], Setup]] = [
     (partial(NdBmq, 2), LAND),
     (BorderGrid, EARTH),
     (partial(NdBmq, 2), EARTH),
-    *((partial(NdBmq, n_dims), Setup(n_dims, 1e5, 10_000, 100.0, 100.0, 20_000)) for n_dims in (3, 5, 9)),
+    *(
+        (partial(make, n_dims), Setup(n_dims, 1e5, 10_000, 100.0, 100.0, 20_000))
+        for n_dims in (3, 5, 9)
+        for make in (BorderGrid, NdBmq)
+    ),
 ]
 
 
