@@ -12,7 +12,9 @@ from bmq.index.layered import GROWTH, SMALLEST_LAYER, Layered
 from bmq.index.nd_bmq import check_hints, check_rs_list, hints_for
 from bmq.index.packed import PackedQueries
 from bmq.kernels.buffers import make_room
-from bmq.kernels.rs_list import RsList, build_rs_list, is_entered
+from bmq.kernels.delta_sets import signed
+from bmq.kernels.leap import MOVES_TOGETHER
+from bmq.kernels.rs_list import RsList, build_rs_list
 from bmq.records import Float64s, Int8s, Int32s
 
 
@@ -54,17 +56,6 @@ class WalkedList:
         check_hints(self._hints, self._rs_list)
 
 
-@njit(cache=True, inline="always")
-def _walk(borders: Float64s, value: float, rs_node: int) -> int:
-    """Return the RS node that holds ``value``, visiting one after another from ``rs_node``."""
-    # >= and not >: a reading on a border belongs to the upper segment.
-    while rs_node < borders.size and value >= borders[rs_node]:
-        rs_node += 1
-    while rs_node > 0 and value < borders[rs_node - 1]:
-        rs_node -= 1
-    return rs_node
-
-
 @njit(cache=True)
 def walked_queries(
     rs_list: RsList,
@@ -85,27 +76,94 @@ def walked_queries(
     Raises nothing.
 
     Source: Lee et al., BMQ-Index, MDM 2006, section 3.3. Tuned: one comparison with the query table in place of the
-    set difference drops the queries that were jumped over.
+    set difference drops the queries that were jumped over; and, as in `bmq.kernels.leap`, blocks of moves with room
+    for all that they may find, arrays taken out of the tuple once, and unsigned places.
     """
     rows = np.empty(2 * streams.size, dtype=np.int32)
     queries = np.empty(2 * streams.size, dtype=np.int32)
     signs = np.empty(2 * streams.size, dtype=np.int8)
+    nodes = np.empty(2 * MOVES_TOGETHER, dtype=np.int32)
+    borders, deltas = rs_list.borders, rs_list.deltas
+    ends = regions.ravel()
     n_found, visits = 0, 0
-    for i in range(streams.size):
-        before, after = previous[i], current[i]
-        rs_node_before = _walk(rs_list.borders, before, hints[streams[i]])
-        rs_node = _walk(rs_list.borders, after, rs_node_before)
-        hints[streams[i]] = rs_node
-        first, stop = min(rs_node_before, rs_node), max(rs_node_before, rs_node)
-        visits += stop - first
-        rows, queries, signs = make_room(rows, queries, signs, n_found, stop - first)
-        up = rs_node > rs_node_before
-        above, below = max(before, after), min(before, after)
-        for e in range(first, stop):
-            row = rs_list.deltas[e] >> 1
-            is_plus = (rs_list.deltas[e] & 1) == 0
-            rows[n_found], queries[n_found] = i, slots[row]
-            signs[n_found] = 1 if is_entered(rs_list.deltas[e], up) else -1
-            stays = regions[row, 0, 1] > above if is_plus else regions[row, 0, 0] <= below
-            n_found += 1 if stays and slots[row] >= 0 else 0
+    for block in range(0, streams.size, MOVES_TOGETHER):
+        stop = min(block + MOVES_TOGETHER, streams.size)
+        n_delta = _find_rs_nodes(borders, hints, streams, previous, current, block, stop, nodes)
+        visits += n_delta
+        # One more, as each is written before it is known whether it is kept.
+        rows, queries, signs = make_room(rows, queries, signs, n_found, n_delta + 1)
+        n_found = _keep(deltas, ends, slots, previous, current, block, stop, nodes, rows, queries, signs, n_found)
     return rows[:n_found], queries[:n_found], signs[:n_found], visits
+
+
+@njit(cache=True)
+def _find_rs_nodes(
+    borders: Float64s,
+    hints: Int32s,
+    streams: Int32s,
+    previous: Float64s,
+    current: Float64s,
+    block: int,
+    stop: int,
+    nodes: Int32s,
+) -> int:
+    """Write the RS nodes of the moves' previous and current values, int32[2] a move, and the hints.
+
+    Return how many delta queries lie between.
+    """
+    n_delta = 0
+    for i in range(block, stop):
+        b, stream = 2 * (i - block), signed(streams[i])
+        before = _walk(borders, previous[i], signed(hints[stream]))
+        after = _walk(borders, current[i], before)
+        hints[stream], nodes[b], nodes[b + 1] = after, before, after
+        n_delta += abs(after - before)
+    return n_delta
+
+
+@njit(cache=True, forceinline=True)
+def _walk(borders: Float64s, value: float, rs_node: int) -> int:
+    """Return the RS node that holds ``value``, visiting one after another from ``rs_node``."""
+    # >= and not >: a reading on a border belongs to the upper segment.
+    while rs_node < borders.size and value >= borders[np.uint64(rs_node)]:
+        rs_node += 1
+    while rs_node > 0 and value < borders[np.uint64(rs_node - 1)]:
+        rs_node -= 1
+    return rs_node
+
+
+@njit(cache=True)
+def _keep(
+    deltas: Int32s,
+    ends: Float64s,
+    slots: Int32s,
+    previous: Float64s,
+    current: Float64s,
+    block: int,
+    stop: int,
+    nodes: Int32s,
+    rows: Int32s,
+    queries: Int32s,
+    signs: Int8s,
+    n_found: int,
+) -> int:
+    """Write the queries between ``nodes`` that were not jumped over behind ``n_found``; return how many there are.
+
+    A kernel of its own, so that no array changes and numba counts no references in its loop.
+    """
+    for i in range(block, stop):
+        b = 2 * (i - block)
+        before, after = signed(nodes[b]), signed(nodes[b + 1])
+        above, below = max(previous[i], current[i]), min(previous[i], current[i])
+        sign = 1 if after > before else -1
+        for e in range(min(before, after), max(before, after)):
+            delta = signed(deltas[np.uint64(e)])
+            is_plus = (delta & 1) == 0
+            slot = slots[np.uint64(delta >> 1)]
+            n = np.uint64(n_found)
+            # Moving down swaps +DQ and -DQ.
+            rows[n], queries[n], signs[n] = i, slot, sign if is_plus else -sign
+            # The query's other end: one of +DQ was not jumped over if it lies above both values, one of -DQ if not.
+            stays = (ends[np.uint64(delta ^ 1)] > (above if is_plus else below)) == is_plus
+            n_found += stays and slot >= 0
+    return n_found
