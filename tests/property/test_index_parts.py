@@ -9,8 +9,8 @@ from bmq.index.border_grid import ROOM, BorderGrid, GridCells
 from bmq.index.region_segments import RegionSegmentList
 from bmq.kernels.delta_sets import BLOCK, build_delta_sets, find_rs_node_anew
 from bmq.kernels.ranks import MAX_PLACE, make_ranks, places_of, ranks_of
+from bmq.kernels.rs_list import find_rs_node_near
 from bmq.kernels.stab import FANOUT, build_boxes, holding_queries
-from bmq.kernels.walk import find_rs_node
 from tests.index_oracle import IndexOracle
 
 pytestmark = pytest.mark.property
@@ -21,7 +21,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 
 @given(borders=st.sets(coarse).map(sorted), value=coarse, hint=st.integers(0, 20))
 def test_the_hint_changes_the_cost_and_never_the_answer(borders: list[float], value: float, hint: int) -> None:
-    found = find_rs_node(np.array(borders, dtype=np.float64), value, hint)
+    found = find_rs_node_near(np.array(borders, dtype=np.float64), value, hint)
 
     assert found == np.searchsorted(borders, value, side="right")
 

@@ -4,8 +4,7 @@ import numpy as np
 from numba import njit
 
 from bmq.kernels.buffers import make_room
-from bmq.kernels.rs_list import RsList, is_entered
-from bmq.kernels.walk import find_rs_node
+from bmq.kernels.rs_list import RsList, find_rs_node_near, is_entered
 from bmq.records import Float64s, Int8s, Int32s
 
 
@@ -79,8 +78,8 @@ def cross_checked_queries(
     signs = np.empty(2 * streams.size, dtype=np.int8)
     n_found, visits = 0, 0
     for i in range(streams.size):
-        rs_node_before = find_rs_node(rs_list.borders, previous[dimension, i], hints[streams[i]])
-        rs_node = find_rs_node(rs_list.borders, current[dimension, i], rs_node_before)
+        rs_node_before = find_rs_node_near(rs_list.borders, previous[dimension, i], hints[streams[i]])
+        rs_node = find_rs_node_near(rs_list.borders, current[dimension, i], rs_node_before)
         hints[streams[i]] = rs_node
         if rs_node == rs_node_before:
             continue

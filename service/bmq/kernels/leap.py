@@ -79,8 +79,8 @@ def net_queries(
     Raises nothing.
 
     Source: Lee et al., BMQ-Index, MDM 2006, section 3.3, and BMQ-Processor, lemma 1. Departures: the delta query
-    sets between two RS nodes are one range each, so the nodes between need no visit. The papers subtract the union
-    of -DQ from the union of +DQ to drop the queries that were jumped over; here one comparison says the same: a
+    sets between two RS nodes are one range each, so the RS nodes between need no visit. The papers subtract the
+    union of -DQ from the union of +DQ to drop the queries that were jumped over; here one comparison says the same: a
     query of +DQ was jumped over exactly if it also ends at or below the upper value, one of -DQ exactly if it
     begins above the lower value. A move shorter than every region jumps over none, and a block of delta queries
     that were all jumped over is not looked at.

@@ -1,4 +1,4 @@
-"""Builds the RS list of one dimension: its borders in order, and what begins or ends at each.
+"""The RS list of one dimension: its borders in order, and what begins or ends at each. Arrays in, numbers out.
 
     regions            q0 [10, 30)          q1 [20, 30)
     borders            10        20       30  30
@@ -38,14 +38,67 @@ def build_rs_list(intervals: Float64s) -> RsList:
 
     Notes
     -----
-    Source: Lee et al., BMQ-Index, MDM 2006, section 3.1. Departures: arrays in place of linked RS nodes, so that a
-    node is a number and no pointer is followed; and a border for each end, so that a node has one delta query and the
-    delta query sets between two nodes are one range. The paper has one node between two different borders.
+    Source: Lee et al., BMQ-Index, MDM 2006, section 3.1. Departures: arrays in place of linked RS nodes, so that an
+    RS node is a number and no pointer is followed; and a border for each end, so that an RS node has one delta query
+    and the delta query sets between two RS nodes are one range. The paper has one RS node between two different
+    borders.
     """
     ends = np.ascontiguousarray(intervals, dtype=np.float64).ravel()
     deltas = np.argsort(ends, kind="stable")
     deltas = deltas[np.isfinite(ends[deltas])]
     return RsList(ends[deltas], deltas.astype(np.int32))
+
+
+@njit(cache=True)
+def find_rs_node_near(borders: Float64s, value: float, hint: int) -> int:
+    """Return the RS node that holds ``value``, searching outward from ``hint``.
+
+    Readings of one stream lie close together, so the search from the RS node it was last in costs
+    O(log of the RS nodes between). A hint that a rebuilt list made worthless costs no more than a binary search.
+
+    Parameters
+    ----------
+    borders : float64[n_borders]
+        Ascending and finite.
+    value : float
+        Never NaN: NaN compares false with every border, so the search would stay near ``hint`` and hide the
+        crossing.
+    hint : int
+        RS node to begin at; any number from 0.
+
+    Returns
+    -------
+    int
+        RS node, 0..n_borders inclusive.
+
+    Notes
+    -----
+    Raises nothing; ``wire`` refuses values that are not finite.
+
+    Source: Lee et al., BMQ-Index, MDM 2006, section 3.3. Departure: steps double while the value is further
+    on. The paper visits the RS nodes one by one; here the delta query sets between two RS nodes are one range,
+    and the RS nodes between need no visit.
+    """
+    low = min(hint, borders.size)
+    high = low
+    step = 1
+    # >= and not >: a reading on a border belongs to the upper segment.
+    while high < borders.size and value >= borders[high]:
+        low = high + 1
+        high = min(high + step, borders.size)
+        step *= 2
+    while low > 0 and value < borders[low - 1]:
+        high = low - 1
+        low = max(low - step, 0)
+        step *= 2
+    # The RS node is in low..high: borders[low - 1] <= value < borders[high].
+    while low < high:
+        middle = (low + high) // 2
+        if value >= borders[middle]:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @njit(cache=True, inline="always")
