@@ -52,7 +52,7 @@ class PackedQueries:
         self._all_regions: Float64s = np.empty((capacity, *regions.shape[1:]), dtype=np.float64)
         self.slots, self.regions = self._all_slots[:0], self._all_regions[:0]
         self.append(slots[order], regions[order])
-        self._tree: tuple[Float64s, Int64s] | None = None
+        self._tree: tuple[Float64s, Int64s] | None = None  # built at the first stab
 
     def __len__(self) -> int:
         return self.slots.size
@@ -102,16 +102,12 @@ class PackedQueries:
         """Return the places of float64[m, d, 2] regions: int32[2, d, m], lower ends before upper ends."""
         return np.stack([self.places_of(np.ascontiguousarray(regions[:, :, end].T)) for end in range(2)])
 
-    @property
-    def tree(self) -> tuple[Float64s, Int64s]:
-        """The packed R-tree over the rows in order, as `kernels.stab.build_boxes`; built when first asked."""
-        if self._tree is None:
-            self._tree = kernel.build_boxes(self.regions[: self.n_packed])
-        return self._tree
-
     def stab(self, values: Float64s) -> Moves:
         """Return the queries among the rows in order that hold each of ``values`` (float64[d, n])."""
-        return Moves(*kernel.holding_queries(self.regions[: self.n_packed], self.slots, *self.tree, values))
+        regions = self.regions[: self.n_packed]
+        if self._tree is None:
+            self._tree = kernel.build_boxes(regions)
+        return Moves(*kernel.holding_queries(regions, self.slots, *self._tree, values))
 
     def _check(self) -> None:
         """State every invariant; for tests."""
