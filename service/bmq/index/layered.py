@@ -13,7 +13,7 @@ is marked in its layer; a layer that is mostly marks is built anew without them.
 A structure may also take in new queries in place, as each layer costs every reading some time. Then there is
 mostly one layer, with room for later rows, and it is built anew when the room is used up:
 
-    layers   [ 1,000,000 queries in order | 60,000 behind | room for 65,000 ]
+    layers   [ 1,000,000 queries in order | 60,000 behind | room for 40,000 ]
 """
 
 from abc import ABC, abstractmethod

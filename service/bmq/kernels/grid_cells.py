@@ -43,7 +43,7 @@ class Cells(NamedTuple):
 ENTRY = np.dtype([("border", np.int32), ("opposite", np.int32), ("row_and_end", np.uint32)])
 Entries = npt.NDArray[np.void]
 NOWHERE = -1  # the place in an entry that holds no border; before every place, so no move crosses it
-# How many entries behind a cell are searched for room. With one free for eight the next is found at once; a
+# How many entries behind a cell are searched for room. With one free for ten the next is found at once; a
 # place where thousands register is cheaper built anew than shifted further each time.
 SEARCHED = 1024
 
