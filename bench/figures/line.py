@@ -7,7 +7,6 @@ from functools import partial
 from typing import TypeVar
 
 from bench.baselines import cei, is_list
-from bench.baselines.brute_force import BruteForce
 from bench.baselines.cei import Cei, smallest_length
 from bench.baselines.diff_rmq import DiffRmq
 from bench.baselines.is_list import IsList
@@ -18,6 +17,8 @@ from bench.stocks import Market
 from bmq.index.base import BorderIndex
 from bmq.index.choose import make_index
 from bmq.index.region_segments import RegionSegmentList
+from bmq.index.structures import OneKind
+from bmq.records import IndexKind
 
 BMQ = "BMQ-Index"
 PUBLISHED = "BMQ-Index as published"
@@ -41,7 +42,7 @@ _MAKERS: dict[str, Callable[[Market], BorderIndex]] = {
     CEI_SMALL: lambda market: diff_cei(smallest_length(*market.regions())),
     IS_LIST: lambda _: DiffRmq(IsList, is_list.collect, 1),
     CHOICE: lambda _: make_index(1),
-    BRUTE: lambda _: BruteForce(1),
+    BRUTE: lambda _: OneKind(1, IndexKind.SCAN),
 }
 T = TypeVar("T")
 
@@ -53,6 +54,11 @@ class Length:
     n_rounds: int
     n_steps: int
     n_calls: int = 1
+
+    @property
+    def n_timed(self) -> int:
+        """Readings of each stream in the timed rounds."""
+        return self.n_rounds * self.n_calls * self.n_steps
 
 
 # A call of 40,000 readings, as a batch of the service has them, and four in a round: after the others' turns the first

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from bench.figures.figure import Figure, Point, Scale
-from bench.figures.line import BRUTE, PAPERS, TIME_PANELS, compared, some
+from bench.figures.line import BRUTE, LENGTHS, PAPERS, TIME_PANELS, compared, some
 from bench.stocks import Market
 
 QUERIES = tuple(range(10_000, 100_001, 10_000))  # N
@@ -18,7 +18,8 @@ FIGURE = Figure(
     name="queries_1d",
     source="BMQ-Index, Fig. 6 (a, b); BMQ-Processor, Fig. 10 (a, b)",
     claim="BMQ-Index looks at nothing but final results, whatever N; DiffRMQ at ten times as much and more slowly",
-    setup="W 0.1 %, FL 0.01 %, 2,000 streams, as the papers'; exponential steps; 1,000 each in full runs, else 140",
+    setup="W 0.1 %, FL 0.01 %, 2,000 streams, as the papers'; exponential steps;"
+    f" {LENGTHS[Scale.FULL].n_timed} each in full runs, else {LENGTHS[Scale.REDUCED].n_timed}",
     x="N, queries",
     panels=TIME_PANELS,
     measure=_measure,

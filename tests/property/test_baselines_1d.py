@@ -12,7 +12,6 @@ from hypothesis.stateful import run_state_machine_as_test
 from numba import njit
 
 from bench.baselines import cei, dlist, is_list
-from bench.baselines.brute_force import TILE, BruteForce
 from bench.baselines.diff_rmq import DiffRmq
 from bench.baselines.grid_line import Line, begin_of, cell_of, cover, line_around
 from bench.baselines.trees import build_lists
@@ -72,7 +71,6 @@ BASELINES: dict[str, Callable[[], BorderIndex]] = {
     "Dlist, off the grid": partial(diff_dlist, DOUBLE),
     "IS-list": partial(DiffRmq, is_list.IsList, is_list.collect, 1),
     "scan, 2-D": partial(DiffRmq, Scan, scan, 2),
-    **{f"brute force, {n_dims}-D": partial(BruteForce, n_dims) for n_dims in (1, 2, 3)},
 }
 
 
@@ -93,7 +91,6 @@ LARGE: dict[str, Callable[[], BorderIndex]] = {
     "CEI of 16, a part of the range": partial(diff_cei, 16, Line(100.0, 2.0, 300)),
     "Dlist": diff_dlist,
     "IS-list": partial(DiffRmq, is_list.IsList, is_list.collect, 1),
-    **{f"brute force, {n_dims}-D": partial(BruteForce, n_dims) for n_dims in (1, 2)},
 }
 
 
@@ -147,9 +144,8 @@ def test_marks_that_run_out_begin_anew() -> None:
     assert index._last_mark < 100
 
 
-@pytest.mark.parametrize("make", [diff_dlist, partial(BruteForce, 1)], ids=["DiffRMQ", "brute force"])
-def test_a_change_that_breaks_the_rules_is_refused_and_changes_nothing(make: Callable[[], BorderIndex]) -> None:
-    index = make()
+def test_a_change_that_breaks_the_rules_is_refused_and_changes_nothing() -> None:
+    index = diff_dlist()
     one, two, at = np.array([3], dtype=np.int32), np.array([4, 4], dtype=np.int32), np.array([[1.0]])
     index.register(one, at, at + 1)
 
@@ -161,14 +157,6 @@ def test_a_change_that_breaks_the_rules_is_refused_and_changes_nothing(make: Cal
             index.deregister(slots)
 
     assert crossings(index.stab(at)) == [(0, 3, 1)]
-
-
-def test_brute_force_reaches_every_tile() -> None:
-    index = BruteForce(1)
-    lo = np.arange(2 * TILE + 3, dtype=np.float64)[None]
-    index.register(np.arange(lo.size, dtype=np.int32), lo, lo + 1)
-
-    assert index.stab(lo).queries.tolist() == list(range(lo.size))
 
 
 @given(line=st.sampled_from([WHOLE, DOUBLE, SHIFTED, Line(0.1, 0.3, 17), Line(-1e6, 1.0, 1 << 21)]), value=values)
