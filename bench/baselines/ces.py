@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from bench.baselines.rmq import nbytes_of
 from bmq.records import Float64s, Int32s
 
 Ranges = npt.NDArray[np.int32]  # int32[2, 2, m], the first and the last cell of each row on each axis
@@ -33,7 +34,7 @@ class CesArrays(NamedTuple):
     ----------
     starts : int32[n_squares + 1], where each virtual square's list begins in ``entries``; block by block.
     entries : int32[n_entries], rows; then ``~row`` for those whose region may not hold all of the square.
-    lo, hi : float64[2, m], the regions, for the final check.
+    lo, hi : float64[2, m], the regions, for the final check; float64[2, 0] where no row needs one.
     left, lower : the corner of the grid.
     unit : the side of a cell.
     n_cells : cells along an axis.
@@ -55,7 +56,8 @@ class Ces:
     """An RMQ index for `DiffRmq`: ID lists of virtual squares.
 
     A search reads k + 1 lists. Memory: 4 bytes for each of the (4/3) n_cells^2 virtual squares, and 4 bytes for each
-    square that a query is listed in. Larger blocks need fewer of those and more lists to read.
+    square that a query is listed in, and 32 a query if any has a border off the grid lines. Larger blocks need fewer
+    list entries and more lists to read.
 
     Parameters
     ----------
@@ -97,12 +99,14 @@ class Ces:
         # Filling moves each end to where its list begins.
         _fill(outer, inner, n_blocks, depth, starts, entries)
         _sort_certain_first(starts, entries)
+        if entries.min(initial=0) >= 0:
+            lo, hi = np.empty((2, 0)), np.empty((2, 0))
         self.arrays = CesArrays(starts, entries, lo, hi, *origin, unit, n_cells, depth)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the ID lists and of where they begin; the regions are the query table's."""
-        return self.arrays.starts.nbytes + self.arrays.entries.nbytes
+        """Bytes of the ID lists, of where they begin, and of the regions if any row needs a final check."""
+        return nbytes_of(self.arrays)
 
 
 @njit(cache=True)
