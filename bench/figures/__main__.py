@@ -5,6 +5,7 @@ import importlib
 import pkgutil
 import time
 from collections.abc import Iterator
+from types import ModuleType
 
 import bench.figures
 from bench.figures.figure import Figure, Point, Scale, write
@@ -30,12 +31,14 @@ def main() -> None:
 
 def all_figures() -> list[Figure]:
     """Return the figure of each module here that has one, by name."""
-    modules = (importlib.import_module(f"bench.figures.{found.name}") for found in _modules())
-    return [module.FIGURE for module in modules if hasattr(module, "FIGURE")]
+    return [module.FIGURE for module in figure_modules()]
 
 
-def _modules() -> list[pkgutil.ModuleInfo]:
-    return [found for found in pkgutil.iter_modules(bench.figures.__path__) if not found.name.startswith("__")]
+def figure_modules() -> list[ModuleType]:
+    """Return the modules here that have a figure, by name."""
+    names = [found.name for found in pkgutil.iter_modules(bench.figures.__path__) if not found.name.startswith("__")]
+    modules = (importlib.import_module(f"bench.figures.{name}") for name in names)
+    return [module for module in modules if hasattr(module, "FIGURE")]
 
 
 def _told(points: Iterator[Point]) -> Iterator[Point]:

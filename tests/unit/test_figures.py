@@ -1,11 +1,12 @@
 """Every figure measures something, and its plot needs nothing but its file. The numbers mean nothing here."""
 
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from bench.figures.__main__ import all_figures
-from bench.figures.figure import FOLDER, Figure, Scale, read, write
+from bench.figures.__main__ import all_figures, figure_modules
+from bench.figures.figure import Figure, Scale, read, write
 from bench.figures.plot import plot
 
 
@@ -28,8 +29,6 @@ def test_a_figure_is_measured_written_and_plotted(figure: Figure, tmp_path: Path
     assert plot(path).read_text().count("<svg ") == 1
 
 
-def test_every_figure_has_the_name_of_its_file_and_one_only() -> None:
-    names = [figure.name for figure in all_figures()]
-
-    assert len(set(names)) == len(names)
-    assert {path.stem for path in FOLDER.glob("*.csv")} <= set(names)
+@pytest.mark.parametrize("module", figure_modules(), ids=lambda module: module.FIGURE.name)
+def test_a_figure_has_the_name_of_its_module(module: ModuleType) -> None:
+    assert module.__name__.rpartition(".")[2] == module.FIGURE.name
