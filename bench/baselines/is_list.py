@@ -42,7 +42,7 @@ class IsList:
     - Levels are perfect, not random: node i has as many as 2 divides i. That is what random levels come to
       on average and the best they can be, and possible as nothing is inserted later. On each level the search makes
       one comparison, with the node halfway: go right, or stay; so edges are the nodes of a binary tree, and the
-      keys along a path lie near each other while it is young.
+      keys along a path lie near each other near the root.
     """
 
     def __init__(self, lo: Float64s, hi: Float64s) -> None:

@@ -44,8 +44,9 @@ LIVELY = Stock("lively stock", 0.02)  # as Samsung's
 
 def _measure(scale: Scale) -> Iterator[Point]:
     market = scaled(Market(), scale)
+    # Shorter than `line.LENGTHS`: paths of so many readings every 30 s would take 500 MB a stock.
     length = {Scale.SMOKE: Length(3, 1), Scale.REDUCED: Length(4, 20), Scale.FULL: Length(9, 20)}[scale]
-    n_readings = (length.n_rounds + 1) * length.n_steps
+    n_readings = (length.n_rounds + 1) * length.n_calls * length.n_steps
     for stock in (CALM, LIVELY):
         paths = stock.paths(market, n_readings * INTERVALS[-1])
         for interval in INTERVALS:
@@ -60,15 +61,18 @@ def _measure(scale: Scale) -> Iterator[Point]:
 def _differences(paths: Float64s, series: str) -> Iterator[Point]:
     """Yield the share of the differences in each of the bins, which are a hundredth of a percent wide."""
     differences = np.diff(paths, axis=0).ravel() / DOMAIN * 100
-    edges = np.linspace(-0.105, 0.105, 22)
-    shares = np.histogram(differences, edges)[0] / differences.size
-    for middle, share in zip((edges[:-1] + edges[1:]) / 2, shares, strict=True):
+    bins = np.linspace(-0.105, 0.105, 22)
+    shares = np.histogram(differences, bins)[0] / differences.size
+    for middle, share in zip((bins[:-1] + bins[1:]) / 2, shares, strict=True):
         yield counted("differences", series, round(middle, 4), float(share))
 
 
 def _worked(paths: Float64s, interval: int, market: Market, length: Length) -> Iterator[Point]:
     indexes = {name: made(name, market) for name in PAPERS}
-    for name, times in race_moves(indexes, paths[:, None], market.regions(), n_warm=1, n_steps=length.n_steps).items():
+    raced = race_moves(
+        indexes, paths[:, None], market.regions(), n_warm=1, n_steps=length.n_steps, n_calls=length.n_calls
+    )
+    for name, times in raced.items():
         yield Point("work", name, interval, *(ns / interval for ns in times.spread))
 
 

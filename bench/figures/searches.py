@@ -23,7 +23,7 @@ LENGTHS = {Scale.SMOKE: Length(3, 20), Scale.REDUCED: Length(7, 1_000), Scale.FU
 
 
 def raced(indexes: Mapping[str, MatchIndex], boxes: WholeBoxes, n_queries: int, length: Length) -> dict[str, Times]:
-    """Return what each index took to search uniform values among ``n_queries`` boxes, which are registered here."""
+    """Return what each index took to search the boxes' values among ``n_queries`` boxes, which are registered here."""
     regions = boxes.regions(n_queries, SEED)
     for index in indexes.values():
         registered(index, regions)
