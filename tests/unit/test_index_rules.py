@@ -217,6 +217,16 @@ def test_a_crowd_that_finds_no_room_in_the_grid_becomes_a_layer() -> None:
     assert not set(holding(index, 0.75)) & set(slots[20_000:].tolist())
 
 
+@pytest.mark.parametrize(("n_dims", "most"), [(2, 195), (3, 230), (9, 650)])
+def test_the_grid_takes_no_more_bytes_a_query_than_it_may(n_dims: int, most: int) -> None:
+    n_queries = 10_000
+    lo = np.random.default_rng(1).uniform(0, 1e4, (n_dims, n_queries))
+    index = BorderGrid(n_dims)
+    index.register(np.arange(n_queries, dtype=np.int32), lo, lo + 100)
+    move(index, 0, 1)
+    assert index.nbytes <= most * n_queries
+
+
 def test_one_change_at_a_time_makes_few_layers(index: Layered) -> None:
     for slot in range(3 * SMALLEST_LAYER):
         register(index, slot, slot, slot + 1)
