@@ -38,6 +38,10 @@ KINDS: dict[str, Callable[..., VirtualConstructIndex]] = {
         for name, decomposition in DECOMPOSED.items()
         for where, grid in (("integers", PLANE), ("odd units", ODD_PLANE), ("auto", None))
     },
+    **{
+        f"{name} overlapped": partial(make, decomposition=Decomposition.OVERLAPPED)
+        for name, make in (("SCI", SciIndex), ("LCI", LciIndex))
+    },
     "LCI by point": partial(LciIndex, LINE, labelling=Labelling.BY_POINT),
     "VCR-OD by point": partial(VcrIndex, PLANE, decomposition=Decomposition.OVERLAPPED, labelling=Labelling.BY_POINT),
 }

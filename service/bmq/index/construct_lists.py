@@ -1,8 +1,11 @@
 """Virtual constructs over a query table: the match structure of SCI, LCI and VCR.
 
-Knows constructs and their query lists. Filling and searching are `kernels.construct_lists`; which lengths there are
-and how regions are decomposed is the business of `vci` and `vcr`.
+Knows constructs and their query lists. Filling and searching are `kernels.construct_lists`, decomposing is
+`kernels.virtual_constructs`; which lengths there are is the business of `vci` and `vcr`.
 """
+
+from abc import abstractmethod
+from typing import ClassVar
 
 import numpy as np
 
@@ -30,42 +33,46 @@ MAX_CONSTRUCTS = np.iinfo(np.int32).max  # their numbers are uint32 in the kerne
 
 
 class VirtualConstructIndex(LayeredMatches):
-    """The `MatchIndex` of virtual constructs, in one or two dimensions; made by `vci` and `vcr`.
+    """The `MatchIndex` of virtual constructs, in one or two dimensions: what `vci` and `vcr` have in common.
 
     A value costs O(runs of the difference table + matches). Memory: 4 bytes a construct and a cell, in each layer, 4 an
     entry; 8 more a query in an overlapped decomposition; the query table.
 
     Parameters
     ----------
-    n_dims : 1 or 2.
-    lengths : int64[], lengths of a construct's sides, ascending from 1, in units.
-    grid : where constructs lie; None: chosen for each layer from its regions.
+    grid : attribute ranges, units and L; None: chosen for each layer from its regions.
     decomposition, labelling : see the enums.
 
     Raises
     ------
     ValueError
-        The grid has another number of dimensions.
+        The grid has another number of dimensions, or there are no constructs for its L.
     """
+
+    _n_dims: ClassVar[int]
+    _longest_of_chosen_grid: ClassVar[int]
 
     def __init__(
         self,
-        n_dims: int,
-        lengths: Int64s,
-        grid: VirtualGrid | None,
+        grid: VirtualGrid | None = None,
         *,
         decomposition: Decomposition = Decomposition.SIMPLE,
         labelling: Labelling = Labelling.BY_SHAPE,
         growth: int = GROWTH,
         smallest_layer: int = SMALLEST_LAYER,
     ) -> None:
-        super().__init__(n_dims, growth=growth, smallest_layer=smallest_layer)
-        if grid is not None and len(grid.axes) != n_dims:
-            raise ValueError(f"the grid has {len(grid.axes)} dimensions: give one of {n_dims}.")
-        self._lengths = lengths
+        super().__init__(self._n_dims, growth=growth, smallest_layer=smallest_layer)
+        if grid is not None and len(grid.axes) != self.n_dims:
+            raise ValueError(f"the grid has {len(grid.axes)} dimensions: give one of {self.n_dims}.")
+        self._lengths = self._lengths_up_to(grid.longest if grid else self._longest_of_chosen_grid)
         self._grid = grid
         self._decomposition = decomposition
         self._labelling = labelling
+
+    @staticmethod
+    @abstractmethod
+    def _lengths_up_to(longest: int) -> Int64s:
+        """Return the lengths of a construct's sides: int64[], ascending from 1, in units."""
 
     def _build(self, table: PackedQueries) -> "ConstructLists":
         grid = self._grid or choose_grid(table.regions, self._lengths, self._decomposition)
