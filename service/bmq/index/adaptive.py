@@ -6,13 +6,14 @@ every structure gives the same, so a wrong prediction costs time and nothing els
 
 import math
 from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from bmq.index.base import Moves
 from bmq.index.border_grid import ROOM
 from bmq.index.costs import REBUILD_NS, Workload, move_ns
-from bmq.index.layered import GROWTH, SMALLEST_LAYER, BorderStructure, Inserting, Layered
+from bmq.index.layered import GROWTH, SMALLEST_LAYER, BorderStructure, Layered
 from bmq.index.packed import PackedQueries
 from bmq.index.stab_difference import two_shortest
 from bmq.index.structures import STRUCTURES
@@ -75,11 +76,14 @@ class Adaptive(Layered):
         self._rebuild_ns = rebuild_ns
         self._predicted_ns = predicted_ns
         self._n_moves = 0  # since the last look
+        # What each structure is, and what it has cost more than another would have.
+        self._kind_of: WeakKeyDictionary[BorderStructure, IndexKind] = WeakKeyDictionary()
+        self._excess_ns: WeakKeyDictionary[BorderStructure, float] = WeakKeyDictionary()
 
     @property
     def kinds(self) -> list[IndexKind]:
         """The kind of each layer's structure, the largest layer first; of those that are built."""
-        return [layer.structure.kind for layer in self._layers if isinstance(layer.structure, _Chosen)]
+        return [self._kind_of[layer.structure] for layer in self._layers if layer.structure is not None]
 
     def workloads(self) -> list[Workload]:
         """Return what the choice for each layer is made from, the largest layer first."""
@@ -95,27 +99,29 @@ class Adaptive(Layered):
             self._look_again()
         return found
 
-    def _build(self, table: PackedQueries) -> "_Chosen":
+    def _build(self, table: PackedQueries) -> BorderStructure:
         costs = self._costs(table)
-        return _Chosen(min(costs, key=costs.__getitem__), table)
+        return self._build_as(min(costs, key=costs.__getitem__), table)
 
-    def _inserting(self, structure: BorderStructure | None) -> Inserting | None:
-        return super()._inserting(structure.structure if isinstance(structure, _Chosen) else structure)
+    def _build_as(self, kind: IndexKind, table: PackedQueries) -> BorderStructure:
+        structure = STRUCTURES[kind](table)
+        self._kind_of[structure], self._excess_ns[structure] = kind, 0.0
+        return structure
 
     def _look_again(self) -> None:
         """Replace the structures that have been too dear for long enough."""
         for layer in self._layers:
-            chosen = layer.structure
-            if not isinstance(chosen, _Chosen):
+            structure = layer.structure
+            if structure is None:
                 continue
             costs = self._costs(layer.table)
-            best = min(costs, key=costs.__getitem__)
-            if costs[chosen.kind] <= self._switch_factor * costs[best]:
-                chosen.excess_ns = 0.0
+            best, standing = min(costs, key=costs.__getitem__), self._kind_of[structure]
+            if costs[standing] <= self._switch_factor * costs[best]:
+                self._excess_ns[structure] = 0.0
                 continue
-            chosen.excess_ns += (costs[chosen.kind] - costs[best]) * self._n_moves
-            if chosen.excess_ns > self._rebuild_ns * len(layer.table):
-                layer.structure = _Chosen(best, layer.table)
+            self._excess_ns[structure] += (costs[standing] - costs[best]) * self._n_moves
+            if self._excess_ns[structure] > self._rebuild_ns * len(layer.table):
+                layer.structure = self._build_as(best, layer.table)
         self._n_moves = 0
 
     def _costs(self, table: PackedQueries) -> dict[IndexKind, float]:
@@ -126,28 +132,6 @@ class Adaptive(Layered):
     def _workload(self, table: PackedQueries) -> Workload:
         steps, crowding = self._movement.mean_steps(table), self._movement.crowding(table)
         return Workload(len(table), table.mean_sides, steps, crowding)
-
-
-class _Chosen:
-    """A structure that knows its kind, and what it has cost more than another would have."""
-
-    def __init__(self, kind: IndexKind, table: PackedQueries) -> None:
-        self.kind = kind
-        self.excess_ns = 0.0
-        self.structure: BorderStructure = STRUCTURES[kind](table)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the structure."""
-        return self.structure.nbytes
-
-    def moves(self, table: PackedQueries, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
-        """Return the queries of ``table`` that each move enters or leaves."""
-        return self.structure.moves(table, streams, previous, current)
-
-    def _check(self, table: PackedQueries) -> None:
-        """State every invariant; for tests."""
-        self.structure._check(table)
 
 
 class _Movement:

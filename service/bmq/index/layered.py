@@ -262,16 +262,13 @@ class Layered(Layers[BorderStructure]):
     def _no_newcomers(self) -> _Newcomers:
         return _Newcomers(self.n_dims, growth=self._growth, smallest_layer=self._smallest_layer)
 
-    def _inserting(self, structure: BorderStructure | None) -> Inserting | None:
-        """Return ``structure`` if it is built and can take in rows."""
-        return structure if isinstance(structure, Inserting) else None
-
     def _take_in(self) -> None:
         if not self._pending or not self._layers:
             return
         layer = self._layers[0]
-        structure = self._inserting(layer.structure)
-        if structure is None or sum(slots.size for slots, _ in self._pending) > layer.table.room:
+        structure = layer.structure
+        n_pending = sum(slots.size for slots, _ in self._pending)
+        if not isinstance(structure, Inserting) or n_pending > layer.table.room:
             return
         slots = np.concatenate([part[0] for part in self._pending])
         regions = np.concatenate([part[1] for part in self._pending])
