@@ -25,6 +25,8 @@ from bmq.records import Float64s, Int8s, Int32s
 
 # Moves that are looked up together, so that the processor need not wait for one RS node after another.
 MOVES_TOGETHER = 64
+# Delta queries that there is room for at once, 36 MB: of the longest moves, nearly all are jumped over.
+MOST_TOGETHER = 1 << 22
 # Up to here delta queries are looked at one by one; more are worth the two blocks in which a leap begins and ends.
 LONG = 4 * BLOCK
 # Copied together without a branch, so with some behind the end, which the next ones overwrite. Most ranges of ten
@@ -94,7 +96,8 @@ def net_queries(
     ends, minus_rows, firsts = sets.ends, sets.minus_rows, sets.firsts
     highest, lowest, narrowest = sets.highest, sets.lowest, sets.narrowest
     n_found, visits = 0, 0
-    for block in range(0, streams.size, MOVES_TOGETHER):
+    block = 0
+    while block < streams.size:
         stop = min(block + MOVES_TOGETHER, streams.size)
         # 1.
         if _take_hints(hints, hinted, streams, previous, block, stop, ranges):
@@ -102,10 +105,14 @@ def net_queries(
         _find_delta_sets(ends, minus_rows, firsts, hints, hinted, streams, current, ranks, block, stop, ranges)
         # 2.
         n_before = n_found
-        n_most = _most(ranges, stop - block) + _RESERVE
+        n_fitting, n_most = _fitting(ranges, stop - block)
+        # The others come with the next block. Their hints are of later values then, so they are searched.
+        stop = block + n_fitting
+        n_most += _RESERVE
         if n_found + n_most > rows.size:
             # As many more as the moves so far let expect: copying twice and twice again would cost as much as finding.
-            n_expected = n_found * (streams.size - block) // max(block, 1)
+            # Not many times what there is, though: the first moves may be unlike all others.
+            n_expected = min(n_found * (streams.size - block) // max(block, 1), 4 * n_found)
             rows, queries, signs = make_room(rows, queries, signs, n_found, n_expected + n_most)
         n_found, n_visits = _keep(
             ends,
@@ -128,6 +135,7 @@ def net_queries(
         # 3.
         if any_gone:
             n_found = _drop_gone(rows, queries, signs, n_before, n_found)
+        block = stop
     return rows[:n_found], queries[:n_found], signs[:n_found], visits
 
 
@@ -183,12 +191,16 @@ def _find_delta_sets(
 
 
 @njit(cache=True)
-def _most(ranges: Places, n_moves: int) -> int:
-    """Return how many delta queries there are in the first ``n_moves`` of ``ranges``."""
-    n = 0
-    for b in range(n_moves):
-        n += signed(ranges[4 * b + 1]) - signed(ranges[4 * b]) + signed(ranges[4 * b + 3]) - signed(ranges[4 * b + 2])
-    return n
+def _fitting(ranges: Places, n_moves: int) -> tuple[int, int]:
+    """Return how many of the ``n_moves`` of ``ranges`` to look at together, and how many delta queries they meet."""
+    n_most = 0
+    for i in range(n_moves):
+        b = 4 * i
+        n_delta = signed(ranges[b + 1]) - signed(ranges[b]) + signed(ranges[b + 3]) - signed(ranges[b + 2])
+        if i > 0 and n_most + n_delta > MOST_TOGETHER:
+            return i, n_most
+        n_most += n_delta
+    return n_moves, n_most
 
 
 @njit(cache=True)
