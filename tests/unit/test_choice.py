@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bmq.index.adaptive import Adaptive
+from bmq.index.adaptive import MOVES_ON_TRIAL, Adaptive
 from bmq.index.choose import make_index
 from bmq.index.costs import NS, Workload, move_ns, terms
 from bmq.index.structures import STRUCTURES, OneKind
@@ -114,3 +114,35 @@ def test_a_feed_gets_what_its_configuration_names() -> None:
         index.register(np.zeros(1, dtype=np.int32), np.zeros((n_dims, 1)), np.ones((n_dims, 1)))
         index.moves(np.zeros(1, dtype=np.int32), np.zeros((n_dims, 1)), np.ones((n_dims, 1)))
         assert type(index._layers[0].structure) is type(STRUCTURES[kind](index._layers[0].table))
+
+
+def test_a_structure_that_looks_at_far_more_than_predicted_is_replaced_after_a_trial() -> None:
+    def wrong(kind: IndexKind, workload: Workload) -> float:
+        return 1.0 if kind is IndexKind.SCAN else move_ns(kind, workload)
+
+    rng = np.random.default_rng(1)
+    index = Adaptive(2, predicted_ns=wrong, rebuild_ns=0.0)
+    lo = rng.uniform(0, 1, (2, 20_000))
+    index.register(np.arange(20_000, dtype=np.int32), lo, lo + 0.01)
+    before = rng.uniform(0, 1, (2, 2 * MOVES_ON_TRIAL))
+    kinds = []
+    for part in np.split(before, 2, axis=1):
+        index.moves(np.arange(MOVES_ON_TRIAL, dtype=np.int32), part, part + 0.001)
+        kinds += index.kinds
+    assert IndexKind.SCAN not in kinds[1:]
+
+
+def test_a_call_that_is_cut_for_a_look_gives_the_answer_of_one_that_is_not() -> None:
+    rng = np.random.default_rng(1)
+    n_queries, n_moves = 300, 7_001
+    lo = rng.uniform(0, 1, (2, n_queries))
+    before = rng.uniform(0, 1, (2, n_moves))
+    after = before + rng.normal(0, 0.1, before.shape)
+    answers = []
+    for index in (Adaptive(2, moves_between_looks=1_000), OneKind(2, IndexKind.SCAN)):
+        index.register(np.arange(n_queries, dtype=np.int32), lo, lo + 0.1)
+        moves = index.moves(np.arange(n_moves, dtype=np.int32), before, after)
+        assert (np.diff(moves.rows) >= 0).all()
+        order = np.lexsort((moves.queries, moves.rows))
+        answers.append(np.stack((moves.rows, moves.queries, moves.signs))[:, order])
+    np.testing.assert_array_equal(*answers)

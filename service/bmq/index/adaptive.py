@@ -10,9 +10,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from bmq.index.base import Moves
+from bmq.index.base import Moves, in_turn
 from bmq.index.border_grid import ROOM
-from bmq.index.costs import REBUILD_NS, Workload, move_ns
+from bmq.index.costs import NS_A_VISIT, REBUILD_NS, Workload, move_ns
 from bmq.index.layered import GROWTH, SMALLEST_LAYER, BorderStructure, Layered
 from bmq.index.packed import PackedQueries
 from bmq.index.stab_difference import two_shortest
@@ -24,6 +24,10 @@ from bmq.records import Float64s, IndexKind, Int32s, Int64s
 SWITCH_FACTOR = 1.5
 # Moves between two looks, of about 100 us a layer: a nanosecond a move. A wrong structure is noticed that late.
 MOVES_BETWEEN_LOOKS = 100_000
+# A new structure is looked at after so many: where queries lie as no model foresees (a thousand that are equal), a move
+# can cost a thousand times what was predicted.
+MOVES_ON_TRIAL = 2048
+SURPRISE = 2.0  # what was looked at must have cost this much more than predicted; less is what any model is wrong by
 N_SAMPLED = 256  # moves that the movement is known by; their mean step is off by a tenth at most times
 N_SAMPLED_A_CALL = 64  # so that the sample tells of at least four calls, and forgets all others
 # The grid's kernel is compiled for each number of dimensions, and `bmq.warmup` does so up to here. In five and more
@@ -40,7 +44,8 @@ class Adaptive(Layered):
 
     A structure is replaced when moves have cost more than with the best one by `SWITCH_FACTOR`, and the excess
     has added up to the price of a new structure. So all changes together cost no more than what they end, by
-    the model, and movement that swings to and fro does not have a layer built at every turn.
+    the model, and movement that swings to and fro does not have a layer built at every turn. Where a structure looked
+    at far more than predicted, so much is added to its predictions over this table, until the movement is another.
 
     Parameters
     ----------
@@ -76,6 +81,10 @@ class Adaptive(Layered):
         self._rebuild_ns = rebuild_ns
         self._predicted_ns = predicted_ns
         self._n_moves = 0  # since the last look
+        self._moves_to_look = moves_between_looks
+        self._visits: WeakKeyDictionary[BorderStructure, int] = WeakKeyDictionary()  # since the last look
+        # By table and kind: a prediction that was too low, and how many times.
+        self._surprises: WeakKeyDictionary[PackedQueries, dict[IndexKind, tuple[float, float]]] = WeakKeyDictionary()
         # What each structure is, and what it has cost more than another would have.
         self._kind_of: WeakKeyDictionary[BorderStructure, IndexKind] = WeakKeyDictionary()
         self._excess_ns: WeakKeyDictionary[BorderStructure, float] = WeakKeyDictionary()
@@ -93,11 +102,22 @@ class Adaptive(Layered):
         """Return the queries that hold exactly one end of each move, as `BorderIndex.moves`."""
         # Before the answer, so that the first moves already decide what is built for them.
         self._movement.see(previous, current)
-        found = super().moves(streams, previous, current)
-        self._n_moves += streams.size
-        if self._n_moves >= self._moves_between_looks:
-            self._look_again()
-        return found
+        parts: list[Moves] = []
+        starts = [0]
+        while not parts or starts[-1] < streams.size:
+            for _ in self._settled():  # builds what is not built, which says when to look
+                pass
+            part = slice(starts[-1], min(starts[-1] + self._moves_to_look, streams.size))
+            parts.append(super().moves(streams[part], previous[:, part], current[:, part]))
+            starts.append(part.stop)
+            n_moves = part.stop - part.start
+            self._n_moves, self._moves_to_look = self._n_moves + n_moves, self._moves_to_look - n_moves
+            if self._moves_to_look == 0:
+                self._look_again()
+        return in_turn(parts, starts)
+
+    def _saw(self, structure: BorderStructure, visits: int) -> None:
+        self._visits[structure] = self._visits.get(structure, 0) + visits
 
     def _build(self, table: PackedQueries) -> BorderStructure:
         costs = self._costs(table)
@@ -106,16 +126,20 @@ class Adaptive(Layered):
     def _build_as(self, kind: IndexKind, table: PackedQueries) -> BorderStructure:
         structure = STRUCTURES[kind](table)
         self._kind_of[structure], self._excess_ns[structure] = kind, 0.0
+        self._moves_to_look = min(self._moves_to_look, MOVES_ON_TRIAL)
         return structure
 
     def _look_again(self) -> None:
         """Replace the structures that have been too dear for long enough."""
+        self._moves_to_look = self._moves_between_looks
         for layer in self._layers:
             structure = layer.structure
             if structure is None:
                 continue
+            standing = self._kind_of[structure]
+            self._learn(layer.table, standing, self._visits.pop(structure, 0) / self._n_moves)
             costs = self._costs(layer.table)
-            best, standing = min(costs, key=costs.__getitem__), self._kind_of[structure]
+            best = min(costs, key=costs.__getitem__)
             if costs[standing] <= self._switch_factor * costs[best]:
                 self._excess_ns[structure] = 0.0
                 continue
@@ -127,7 +151,18 @@ class Adaptive(Layered):
     def _costs(self, table: PackedQueries) -> dict[IndexKind, float]:
         """Return the predicted nanoseconds of a move over ``table`` in each kind of structure."""
         workload = self._workload(table)
-        return {kind: self._predicted_ns(kind, workload) for kind in self._kinds}
+        costs = {kind: self._predicted_ns(kind, workload) for kind in self._kinds}
+        for kind, (predicted, times) in self._surprises.get(table, {}).items():
+            if predicted / SURPRISE <= costs[kind] <= predicted * SURPRISE:
+                costs[kind] *= times
+        return costs
+
+    def _learn(self, table: PackedQueries, kind: IndexKind, visits: float) -> None:
+        """Remember it if ``visits`` a move cost far more than predicted."""
+        predicted = self._predicted_ns(kind, self._workload(table))
+        seen = NS_A_VISIT[kind] * visits
+        if seen > SURPRISE * predicted:
+            self._surprises.setdefault(table, {})[kind] = predicted, seen / predicted
 
     def _workload(self, table: PackedQueries) -> Workload:
         steps, crowding = self._movement.mean_steps(table), self._movement.crowding(table)

@@ -84,6 +84,16 @@ class BorderIndex(MatchIndex, Protocol):
         """
 
 
+def in_turn(parts: Sequence[Moves], starts: Sequence[int]) -> Moves:
+    """Return the crossings of several calls as those of one, in which call k began at ``starts[k]``; O(k)."""
+    if len(parts) == 1:
+        return parts[0]
+    rows = np.concatenate([part.rows + np.int32(start) for part, start in zip(parts, starts, strict=False)])
+    queries = np.concatenate([part.queries for part in parts])
+    signs = np.concatenate([part.signs for part in parts])
+    return Moves(rows, queries, signs, sum(part.visits for part in parts))
+
+
 def joined(parts: Sequence[Moves]) -> Moves:
     """Return the crossings of several parts of an index as one, ascending by row; O(k log parts)."""
     if len(parts) == 1:

@@ -20,6 +20,14 @@ NS: dict[IndexKind, tuple[float, ...]] = {
     IndexKind.STAB_DIFFERENCE: (34.8, 4.4, 0.361, 5.43, 3.9, 89.2),
     IndexKind.SCAN: (6.07, 0.201, 6.98),
 }
+# Nanoseconds for each candidate of a structure, the least of its terms: what it looked at cannot have cost less.
+NS_A_VISIT: dict[IndexKind, float] = {
+    IndexKind.REGION_SEGMENTS: 1.0,
+    IndexKind.BORDER_GRID: 3.8,
+    IndexKind.ND_BMQ: 3.7,
+    IndexKind.STAB_DIFFERENCE: 4.4,
+    IndexKind.SCAN: 0.2,
+}
 # Build a structure from its table, for each row; up to 0.8 in the plane.
 REBUILD_NS = 600.0
 

@@ -296,7 +296,14 @@ class Layered(Layers[BorderStructure]):
         streams = np.ascontiguousarray(streams, dtype=np.int32)
         previous = np.ascontiguousarray(previous, dtype=np.float64)
         current = np.ascontiguousarray(current, dtype=np.float64)
-        return joined([structure.moves(table, streams, previous, current) for structure, table in self._settled()])
+        parts = []
+        for structure, table in self._settled():
+            parts.append(structure.moves(table, streams, previous, current))
+            self._saw(structure, parts[-1].visits)
+        return joined(parts)
+
+    def _saw(self, structure: BorderStructure, visits: int) -> None:
+        """Take note of how much ``structure`` looked at."""
 
     def stab(self, values: Float64s) -> Moves:
         """Return all queries that hold each of ``values``, as `MatchIndex.stab`."""
