@@ -312,6 +312,10 @@ def test_a_line_of_the_grid_parts_cells_however_far_the_origin_is() -> None:
             lambda: register(VcrIndex(VirtualGrid.of_integers(50_000, 50_000, longest=4)), ([1, 1], [2, 2])),
             "constructs for 1 queries are too many",
         ),
+        (
+            lambda: register(VcrIndex(VirtualGrid.of_integers(40_000, 40_000, longest=1)), *[([0, 0], [4e4, 4e4])] * 3),
+            "entries for 3 queries are too many",
+        ),
     ],
 )
 def test_a_grid_that_cannot_be_is_refused(make: type[SciIndex], rule: str) -> None:

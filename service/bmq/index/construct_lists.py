@@ -29,6 +29,7 @@ from bmq.kernels.virtual_constructs import (
 )
 from bmq.records import Float64s, Int32s, Int64s
 
+MAX_ENTRIES = np.iinfo(np.uint32).max  # a list begins at a uint32
 MAX_CONSTRUCTS = np.iinfo(np.int32).max  # their numbers are uint32 in the kernels, also of what lies beside the last
 
 
@@ -85,7 +86,7 @@ class ConstructLists:
     Raises
     ------
     ValueError
-        The grid has too many constructs, or the table too many rows, for 32 bits.
+        The grid has too many constructs, the table too many rows, or their lists too many entries, for 32 bits.
     """
 
     def __init__(
@@ -109,6 +110,13 @@ class ConstructLists:
             )
         self._firsts, self._stops = difference_table(self.constructs)
         pieces = self._pieces(table)
+        n_pieces_x, n_pieces_y = (np.diff(axis.starts).astype(np.int64) for axis in pieces)
+        n_entries = int(n_pieces_x @ n_pieces_y)
+        if n_entries > MAX_ENTRIES:
+            raise ValueError(
+                f"{n_entries} entries for {len(table)} queries are too many, {MAX_ENTRIES} at most: "
+                "make the unit of the grid or its longest construct larger."
+            )
         # own_from is looked up for shifted constructs only.
         overlaps = decomposition is Decomposition.OVERLAPPED
         self._own_from: Int32s = np.stack([axis.own_from[: overlaps * len(table)] for axis in pieces])
@@ -116,7 +124,7 @@ class ConstructLists:
         kernel.count_entries(self.constructs, *pieces, self._starts)
         # Counts become ends, and filling moves each end to where its list begins.
         np.cumsum(self._starts, out=self._starts)
-        self._entries: Int32s = np.zeros(int(self._starts[-1]) + kernel.COPIED_AHEAD, dtype=np.int32)
+        self._entries: Int32s = np.zeros(n_entries + kernel.COPIED_AHEAD, dtype=np.int32)
         kernel.fill_entries(self.constructs, *pieces, self._starts, self._entries)
         # Counted once for each cell, so that a search need not read all starts twice.
         self._n_cells_x = n_cells_x
