@@ -6,6 +6,15 @@
     rank 0 |____···'______________________ value
 
 Equal steps of rank hold about equally many borders, whether these lie evenly, in towns, or anywhere else.
+
+Where many borders are equal, the rank jumps: to half their share on them, to all of it behind them. So what lies beside
+them has another rank, and so has what lies beyond all borders:
+
+                 beyond   1.0     ______
+    on it          .75           ·
+    between .5     ____________
+            .25   ·            border
+    0.0  ___
 """
 
 from typing import NamedTuple
@@ -15,7 +24,8 @@ from numba import njit
 
 from bmq.records import Float64s, Int32s
 
-N_KNOTS = 65  # 64 straight lines; a 64th of the borders may share a step with far ones
+# 64 straight lines, and one more where a border is two knots; a 64th of the borders may share a step with far ones.
+N_KNOTS = 65
 # Buckets far outnumber knots, so that where borders lie evenly nearly every bucket is free of knots and the
 # search ends at once. 4 KB: both axes stay in the first cache.
 N_BUCKETS = 1024
@@ -30,7 +40,7 @@ class Ranks(NamedTuple):
     knots : float64[k], strictly increasing and finite. May be empty.
     lines : float64[k + 1, 4]
         A value on the line, the rank there, the rise (may be 0 or infinite), and the rank not to be exceeded.
-        Before the first knot the rank is 0, behind the last 1.
+        Before the first knot the rank is 0, from the last on 1.
     start, per_unit : where the buckets begin, and how many there are to a unit.
     firsts : int32[N_BUCKETS + 1], the number of knots in the buckets before each one.
     """
@@ -50,22 +60,34 @@ class Ranks(NamedTuple):
 def make_ranks(sample: Float64s) -> Ranks:
     """Return the ranks that a sample of borders (float64[n], ascending, finite) shows; O(n)."""
     places = np.linspace(0, sample.size - 1, min(sample.size, N_KNOTS)).astype(np.int64)
-    knots = np.unique(sample[places])
+    quantiles, counts = np.unique(sample[places], return_counts=True)
+    if not quantiles.size:
+        return Ranks(quantiles, np.zeros((1, 4)), 0.0, 0.0, np.zeros(N_BUCKETS + 1, dtype=np.int32))
+    # Without the outermost lines: one border far away must not put all others into one bucket.
+    start = float(quantiles[min(1, quantiles.size - 1)])
+    width = float(quantiles[max(-2, -quantiles.size)]) - start
+    per_unit = N_BUCKETS / width if width > 0 else 0.0
+    # The outermost ones are always parted from what lies beyond: there is no border, and there may be many readings.
+    is_parted = counts > 1
+    is_parted[[0, -1]] = True
+    below = np.searchsorted(sample, quantiles) / sample.size
+    behind = np.searchsorted(sample, quantiles, side="right") / sample.size
+    on = np.where(is_parted, (below + behind) / 2, below)
+    # A knot more at the next number; that there may be none, or that it may be a knot, is no harm.
+    with np.errstate(over="ignore"):
+        knots = np.append(quantiles, np.nextafter(quantiles[is_parted], np.inf))
+    knots, first_of = np.unique(knots, return_index=True)
+    first_of, knots = first_of[np.isfinite(knots)], knots[np.isfinite(knots)]
+    begin_ranks = np.append(on, behind[is_parted])[first_of]
+    end_ranks = np.append(below, on[is_parted])[first_of]  # of the line that ends at the knot
+    begin_ranks[-1] = 1.0
     lines = np.zeros((knots.size + 1, 4))
-    start, per_unit = 0.0, 0.0
-    if knots.size:
-        # The share strictly below: of many equal borders, all lie on the line that begins there.
-        ranks = np.searchsorted(sample, knots) / sample.size
-        lines[:, 0] = np.append(knots[0], knots)
-        lines[1:, 1] = np.append(ranks[:-1], 1.0)
-        lines[1:, 3] = np.append(ranks[1:], 1.0)
-        # Knots may lie further apart than a float can say, or nearer than its inverse can: `ranks_of` knows.
-        with np.errstate(over="ignore", divide="ignore"):
-            lines[1:-1, 2] = np.diff(ranks) / np.diff(knots)
-        # Without the outermost lines: one border far away must not put all others into one bucket.
-        start = float(knots[min(1, knots.size - 1)])
-        width = float(knots[max(-2, -knots.size)]) - start
-        per_unit = N_BUCKETS / width if width > 0 else 0.0
+    lines[:, 0] = np.append(knots[0], knots)
+    lines[1:, 1] = begin_ranks
+    lines[1:, 3] = np.append(end_ranks[1:], 1.0)
+    # Knots may lie further apart than a float can say, or nearer than its inverse can: `ranks_of` knows.
+    with np.errstate(over="ignore", divide="ignore"):
+        lines[1:-1, 2] = (end_ranks[1:] - begin_ranks[:-1]) / np.diff(knots)
     buckets = np.array([_bucket(float(knot), start, per_unit) for knot in knots], dtype=np.int64)
     firsts = np.searchsorted(buckets, np.arange(N_BUCKETS + 1)).astype(np.int32)
     return Ranks(knots, lines, start, per_unit, firsts)

@@ -39,10 +39,11 @@ def packing_keys(ranks: Float64s, mean_sides: Float64s) -> Int64s:
 
     Notes
     -----
-    Raises nothing. O(m * bits). Any order is right; a bad one makes the tree slow.
+    Raises nothing. O(m * bits). Any order is right; a bad one makes the tree slow. Beyond 58
+    dimensions a key has no room for the size class, nor for the first of them.
     """
     n_dims, n_rows = ranks.shape[1:]
-    bits = min(KEY_BITS // n_dims, 24)
+    bits = max(1, min(KEY_BITS // n_dims, 24))
     keys = np.empty(n_rows, dtype=np.int64)
     cells = np.empty(n_dims, dtype=np.int64)
     for row in range(n_rows):
