@@ -16,8 +16,8 @@ from bench.baselines.diff_rmq import DiffRmq
 from bench.baselines.grid_line import Line, begin_of, cell_of, cover, line_around
 from bench.baselines.trees import build_lists
 from bmq.index.base import BorderIndex
+from tests.index_machines import IndexMachine, crossings, values
 from tests.index_oracle import IndexOracle
-from tests.property.test_index_vs_oracle import IndexMachine, crossings, values
 
 pytestmark = pytest.mark.property
 

@@ -13,8 +13,8 @@ from bench.baselines.ces import Ces, collect
 from bench.baselines.diff_rmq import DiffRmq
 from bench.baselines.rtree import NODE_CAPACITY, RTreeDifference, count_nodes
 from bmq.index.base import BorderIndex
+from tests.index_machines import IndexMachine, crossings
 from tests.index_oracle import IndexOracle
-from tests.property.test_index_vs_oracle import IndexMachine, crossings
 
 pytestmark = pytest.mark.property
 

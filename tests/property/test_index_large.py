@@ -14,8 +14,8 @@ from bmq.index.layered import Layered
 from bmq.index.nd_bmq import NdBmq
 from bmq.index.region_segments import RegionSegmentList
 from bmq.records import Float64s
+from tests.index_machines import OTHER_KINDS, crossings
 from tests.index_oracle import IndexOracle
-from tests.property.test_index_vs_oracle import OTHER_KINDS, crossings
 
 pytestmark = pytest.mark.property
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import run_state_machine_as_test
 
 from bmq.index.construct_lists import VirtualConstructIndex
 from bmq.index.vci import LciIndex, SciIndex
@@ -15,8 +15,8 @@ from bmq.index.vcr import VcrIndex
 from bmq.index.virtual_grid import VirtualGrid
 from bmq.kernels.virtual_constructs import Axis, Decomposition, Labelling
 from bmq.records import Float64s
+from tests.index_machines import MatchMachine, crossings
 from tests.index_oracle import IndexOracle
-from tests.property.test_index_vs_oracle import N_SLOTS, crossings, intervals, values
 
 pytestmark = pytest.mark.property
 
@@ -45,50 +45,6 @@ KINDS: dict[str, Callable[..., VirtualConstructIndex]] = {
     "LCI by point": partial(LciIndex, LINE, labelling=Labelling.BY_POINT),
     "VCR-OD by point": partial(VcrIndex, PLANE, decomposition=Decomposition.OVERLAPPED, labelling=Labelling.BY_POINT),
 }
-
-
-class MatchMachine(RuleBasedStateMachine):
-    """Random changes and questions, put to an index and to the oracle."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.index = self.make_index()
-        self.oracle = IndexOracle()
-
-    def make_index(self) -> VirtualConstructIndex:
-        raise NotImplementedError
-
-    @precondition(lambda self: len(self.oracle.regions) < N_SLOTS)
-    @rule(data=st.data(), n_alike=st.integers(1, 3))
-    def register(self, data: st.DataObject, n_alike: int) -> None:
-        free = sorted(set(range(N_SLOTS)) - set(self.oracle.regions))
-        slots = data.draw(st.lists(st.sampled_from(free), min_size=1, unique=True), label="slots")
-        region = st.lists(intervals, min_size=self.index.n_dims, max_size=self.index.n_dims)
-        kinds = data.draw(st.lists(region, min_size=n_alike, max_size=n_alike), label="regions")
-        # Cycled, so that many queries share a region.
-        regions = np.array([kinds[i % n_alike] for i in range(len(slots))])
-        lo, hi = regions[:, :, 0].T, regions[:, :, 1].T
-        self.index.register(np.array(slots, dtype=np.int32), lo, hi)
-        self.oracle.register(slots, lo, hi)
-
-    @precondition(lambda self: self.oracle.regions)
-    @rule(data=st.data())
-    def deregister(self, data: st.DataObject) -> None:
-        registered = sorted(self.oracle.regions)
-        slots = data.draw(st.lists(st.sampled_from(registered), min_size=1, unique=True), label="slots")
-        self.index.deregister(np.array(slots, dtype=np.int32))
-        self.oracle.deregister(slots)
-
-    @rule(data=st.data())
-    def stab(self, data: st.DataObject) -> None:
-        point = st.lists(values, min_size=self.index.n_dims, max_size=self.index.n_dims)
-        points = data.draw(st.lists(point, max_size=6), label="values")
-        at = np.array(points, dtype=np.float64).reshape(-1, self.index.n_dims).T
-        assert crossings(self.index.stab(at)) == self.oracle.stab(at)
-
-    @invariant()
-    def every_invariant_of_the_index_holds(self) -> None:
-        self.index._check()
 
 
 @pytest.mark.parametrize("growth", [1, 4])
