@@ -111,6 +111,9 @@ class GridCells:
         assert (np.diff(self._starts) >= 0).all()
         assert (self._starts[0], self._starts[-1]) == (0, self._entries.size - 1)
         cell_of_entry = np.repeat(np.arange(self._starts.size - 1), np.diff(self._starts))
+        # In each cell the free entries come first.
+        is_free = self._entries[:-1]["border"] == kernel.NOWHERE
+        assert not (is_free[1:] & ~is_free[:-1] & (cell_of_entry[1:] == cell_of_entry[:-1])).any()
         listed = [
             (int(cell), int(entry["row_and_end"]), int(entry["border"]), int(entry["opposite"]))
             for cell, entry in zip(cell_of_entry, self._entries[:-1], strict=True)

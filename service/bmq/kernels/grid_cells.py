@@ -43,9 +43,9 @@ class Cells(NamedTuple):
 ENTRY = np.dtype([("border", np.int32), ("opposite", np.int32), ("row_and_end", np.uint32)])
 Entries = npt.NDArray[np.void]
 NOWHERE = -1  # the place in an entry that holds no border; before every place, so no move crosses it
-# How many entries behind a cell are searched for room. With one free for ten the next is found at once; a
+# How many cells behind a full one are asked for room. With one entry free for ten the next is found at once; a
 # place where thousands register is cheaper built anew than shifted further each time.
-SEARCHED = 1024
+MAX_CELLS_ASKED = 1024
 
 
 @njit(cache=True, inline="always")
@@ -89,7 +89,7 @@ def fill_entries(regions: Float64s, places: Int32s, axis: int, cells: Cells, sto
     ----------
     regions, places, axis, cells : as for ``count_entries``
     stops : int32[n_cells + 1]
-        Where each cell of ``axis`` ends; becomes where its written entries begin.
+        Where each cell of ``axis`` ends; becomes where its written entries begin. What is free stands before them.
     entries : ENTRY[n_entries + 1]
     """
     for row in range(regions.shape[0] - 1, -1, -1):
@@ -118,7 +118,9 @@ def insert_entries(
     entries: Entries,
     inserted: Bools,
 ) -> None:
-    """Write the borders of new rows into their cells. Raises nothing; O(entries * distance to the next room).
+    """Write the borders of new rows into their cells. Raises nothing.
+
+    An entry costs O(log entries of its cell), and where that is full O(cells to the next one that is not).
 
     Parameters
     ----------
@@ -130,53 +132,79 @@ def insert_entries(
     starts : int32[n_cells + 1]
         Where each cell begins; cells are shifted to make room.
     entries : ENTRY[n_entries + 1]
+        In each cell those that are free come first.
     inserted : bool[m - first_row]
         Whether a row is in all its cells; else it may be in some, and must not be reported.
     """
     for new in range(inserted.size):
-        is_in = True
-        for axis in range(len(cells)):
-            _, n_strips, n_columns, first_cell = cells[axis]
-            low = step_of(places[0, cells[axis].partner, new], n_strips)
-            high = step_of(places[1, cells[axis].partner, new], n_strips)
-            for end in range(2):
-                if not np.isfinite(regions[first_row + new, axis, end]):
-                    continue
-                border, opposite = places[end, axis, new], places[1 - end, axis, new]
-                cell = first_cell + low * n_columns + step_of(border, n_columns)
-                for _ in range(low, high + 1):
-                    at = _room_in(cell, starts, entries) if is_in else -1
-                    is_in = at >= 0
-                    if is_in:
-                        entry = entries[at]
-                        entry["border"] = border
-                        entry["opposite"] = opposite
-                        entry["row_and_end"] = 2 * (first_row + new) + end
-                    cell += n_columns
-        inserted[new] = is_in
+        inserted[new] = _insert(regions, places, first_row, new, cells, starts, entries)
+
+
+@njit(cache=True)
+def _insert(
+    regions: Float64s,
+    places: Int32s,
+    first_row: int,
+    new: int,
+    cells: tuple[Cells, ...],
+    starts: Int32s,
+    entries: Entries,
+) -> bool:
+    """Write the borders of new row ``new`` into their cells; return whether there was room in all of them."""
+    for axis in range(len(cells)):
+        _, n_strips, n_columns, first_cell = cells[axis]
+        low = step_of(places[0, cells[axis].partner, new], n_strips)
+        high = step_of(places[1, cells[axis].partner, new], n_strips)
+        for end in range(2):
+            if not np.isfinite(regions[first_row + new, axis, end]):
+                continue
+            border, opposite = places[end, axis, new], places[1 - end, axis, new]
+            cell = first_cell + low * n_columns + step_of(border, n_columns)
+            for _ in range(low, high + 1):
+                at = _room_in(cell, starts, entries)
+                if at < 0:
+                    return False
+                entry = entries[at]
+                entry["border"] = border
+                entry["opposite"] = opposite
+                entry["row_and_end"] = 2 * (first_row + new) + end
+                cell += n_columns
+    return True
+
+
+@njit(cache=True, inline="always")
+def _has_room(cell: int, starts: Int32s, entries: Entries) -> bool:
+    return bool(starts[cell] < starts[cell + 1] and entries[starts[cell]]["border"] == NOWHERE)
 
 
 @njit(cache=True)
 def _room_in(cell: int, starts: Int32s, entries: Entries) -> int:
     """Return an entry of ``cell`` that holds no border, made by shifting others; -1 if there is none near by.
 
-    Cells are sets: to make room, each cell between moves its first entry behind its last.
+    Cells are sets, those that are free first: to make room, each cell between moves its first entry behind its last.
     """
-    stop = min(starts[cell + 1] + SEARCHED, starts[-1])
-    free = int(starts[cell])
-    while free < stop and entries[free]["border"] != NOWHERE:
-        free += 1
-    if free >= stop:
-        return -1
-    holder = cell
-    while starts[holder + 1] <= free:
+    if _has_room(cell, starts, entries):
+        free, used = int(starts[cell]), int(starts[cell + 1])
+        while used - free > 1:
+            middle = (free + used) >> 1
+            if entries[middle]["border"] == NOWHERE:
+                free = middle
+            else:
+                used = middle
+        return free
+    stop = min(cell + MAX_CELLS_ASKED, starts.size - 1)
+    holder = cell + 1
+    while holder < stop and not _has_room(holder, starts, entries):
         holder += 1
-    while holder > cell:
-        first = starts[holder]
+    if holder >= stop:
+        return -1
+    free = int(starts[holder])
+    starts[holder] += 1
+    for between in range(holder - 1, cell, -1):
+        first = starts[between]
         entries[free]["border"] = entries[first]["border"]
         entries[free]["opposite"] = entries[first]["opposite"]
         entries[free]["row_and_end"] = entries[first]["row_and_end"]
         free = int(first)
-        starts[holder] += 1
-        holder -= 1
+        starts[between] += 1
     return free
