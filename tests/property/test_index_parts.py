@@ -1,5 +1,10 @@
 """What the proofs and cost claims of docs/indexes.md rest on."""
 
+import resource
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -163,3 +168,33 @@ def test_a_long_move_looks_at_one_summary_for_a_block_of_jumped_over_queries() -
         assert sorted(moves.queries.tolist()) == [99, 100, 8_999, 9_000]
         # +DQ and -DQ hold 8,900 queries each; a leap begins and ends within a block.
         assert moves.visits <= 2 * (8_900 // BLOCK + 3 * BLOCK)
+
+
+@pytest.fixture
+def a_gigabyte_more() -> Iterator[None]:
+    """Lets the process have no more memory than one gigabyte on top of what it has."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (1 << 30), before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.usefixtures("a_gigabyte_more")
+@pytest.mark.parametrize(("n_queries", "n_moves", "after"), [(50_000, 100_000, 0.5), (2_000_000, 64, 3.0)])
+def test_a_few_moves_across_every_border_ask_for_no_room_beyond_what_they_find(
+    n_queries: int, n_moves: int, after: float
+) -> None:
+    # 64 moves go into all queries, or over all; the others meet a border or two. Their room must not follow from the
+    # first, nor that of the first from what they jump over.
+    index = RegionSegmentList()
+    lo = np.linspace(0, 0.25, n_queries)[None]
+    index.register(np.arange(n_queries, dtype=np.int32), lo, lo + 2)
+    before, current = np.full((1, n_moves), 0.1), np.full((1, n_moves), 0.1 + 1e-5)
+    before[0, :64], current[0, :64] = -1, after
+
+    found = index.moves(np.arange(n_moves, dtype=np.int32), before, current)
+
+    begun, begun_before = (np.searchsorted(lo[0], values[0], side="right") for values in (current, before))
+    assert found.rows.size == (0 if after > 2.25 else (begun - begun_before).sum())
