@@ -140,10 +140,14 @@ def _number(text: str) -> float | str:
 
 
 def commit() -> str:
-    """Return the commit that is checked out, with `-dirty` where something is not committed."""
-    command = ("git", "describe", "--always", "--dirty", "--exclude=*")
-    found = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parent)
-    return found.stdout.strip() or "unknown"
+    """Return the commit that is checked out, with `-dirty` where code that is measured is not committed."""
+    root = Path(__file__).parents[2]
+    changed = _git("status", "--porcelain", "--", "service", "bench", ":!bench/results", root=root)
+    return (_git("describe", "--always", "--exclude=*", root=root) or "unknown") + ("-dirty" if changed else "")
+
+
+def _git(*command: str, root: Path) -> str:
+    return subprocess.run(("git", *command), capture_output=True, text=True, cwd=root).stdout.strip()
 
 
 def machine() -> str:
