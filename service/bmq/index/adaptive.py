@@ -27,6 +27,7 @@ MOVES_BETWEEN_LOOKS = 100_000
 # A new structure is looked at after so many: where queries lie as no model foresees (a thousand that are equal), a move
 # can cost a thousand times what was predicted.
 MOVES_ON_TRIAL = 2048
+SMALLEST_ON_TRIAL = 4096  # queries; fewer cannot cost much, and come with every batch of registrations
 SURPRISE = 2.0  # what was looked at must have cost this much more than predicted; less is what any model is wrong by
 N_SAMPLED = 256  # moves that the movement is known by; their mean step is off by a tenth at most times
 N_SAMPLED_A_CALL = 64  # so that the sample tells of at least four calls, and forgets all others
@@ -82,6 +83,7 @@ class Adaptive(Layered):
         self._predicted_ns = predicted_ns
         self._n_moves = 0  # since the last look
         self._moves_to_look = moves_between_looks
+        self._on_trial = False
         self._visits: WeakKeyDictionary[BorderStructure, int] = WeakKeyDictionary()  # since the last look
         # By table and kind: a prediction that was too low, and how many times.
         self._surprises: WeakKeyDictionary[PackedQueries, dict[IndexKind, tuple[float, float]]] = WeakKeyDictionary()
@@ -107,12 +109,14 @@ class Adaptive(Layered):
         while not parts or starts[-1] < streams.size:
             for _ in self._settled():  # builds what is not built, which says when to look
                 pass
-            part = slice(starts[-1], min(starts[-1] + self._moves_to_look, streams.size))
+            # Cut for a trial only: to put answers together again costs as much as to find them.
+            n_most = self._moves_to_look if self._on_trial else streams.size
+            part = slice(starts[-1], min(starts[-1] + n_most, streams.size))
             parts.append(super().moves(streams[part], previous[:, part], current[:, part]))
             starts.append(part.stop)
             n_moves = part.stop - part.start
             self._n_moves, self._moves_to_look = self._n_moves + n_moves, self._moves_to_look - n_moves
-            if self._moves_to_look == 0:
+            if self._moves_to_look <= 0:
                 self._look_again()
         return in_turn(parts, starts)
 
@@ -126,12 +130,13 @@ class Adaptive(Layered):
     def _build_as(self, kind: IndexKind, table: PackedQueries) -> BorderStructure:
         structure = STRUCTURES[kind](table)
         self._kind_of[structure], self._excess_ns[structure] = kind, 0.0
-        self._moves_to_look = min(self._moves_to_look, MOVES_ON_TRIAL)
+        if len(table) >= SMALLEST_ON_TRIAL:
+            self._moves_to_look, self._on_trial = min(self._moves_to_look, MOVES_ON_TRIAL), True
         return structure
 
     def _look_again(self) -> None:
         """Replace the structures that have been too dear for long enough."""
-        self._moves_to_look = self._moves_between_looks
+        self._moves_to_look, self._on_trial = self._moves_between_looks, False
         for layer in self._layers:
             structure = layer.structure
             if structure is None:
