@@ -142,7 +142,7 @@ def _number(text: str) -> float | str:
 def commit() -> str:
     """Return the commit that is checked out, with `-dirty` where code that is measured is not committed."""
     root = Path(__file__).parents[2]
-    changed = _git("status", "--porcelain", "--", "service", "bench", ":!bench/results", root=root)
+    changed = _git("status", "--porcelain", "--", "service/*.py", "bench/*.py", root=root)
     return (_git("describe", "--always", "--exclude=*", root=root) or "unknown") + ("-dirty" if changed else "")
 
 
