@@ -122,7 +122,8 @@ class FeedSection(Section):
     index: Literal["auto", "region_segments", "border_grid", "nd_bmq", "stab_difference", "scan"] = "auto"
     """What finds the crossings: `auto` takes the structure that is cheapest for the queries and the movement, and
     another when these change. `region_segments` is for one dimension, `border_grid` and `nd_bmq` are for two and
-    more. No answer depends on it, and a checkpoint takes any."""
+    more; in five and more, the first batch waits until `border_grid` is compiled. No answer depends on it, and a
+    checkpoint takes any."""
     max_lateness: Annotated[str, AfterValidator(_no_lateness)] = "0s"
     """How long readings are held to put them in order. More than zero is not built yet: refused."""
     stream_ttl: NotBuilt = None
