@@ -14,6 +14,7 @@ from functools import partial
 
 import numpy as np
 
+from bench.measure import held_by
 from bmq.index.border_grid import BorderGrid
 from bmq.index.layered import Layered
 from bmq.index.nd_bmq import NdBmq
@@ -132,7 +133,7 @@ def measure(index: Layered, setup: Setup) -> tuple[float, ...]:
         times.append(time.thread_time() - start)
         n_events, n_visits = n_events + moves.rows.size, n_visits + moves.visits
     n_checked = min(N_CHECKED, setup.n_streams)
-    was, now = (inside(lo, hi, values[:, :n_checked]) for values in (before, after))
+    was, now = (held_by((lo, hi), values[:, :n_checked]) for values in (before, after))
     expected = np.argwhere(was != now)
     found = np.stack((moves.rows, moves.queries), axis=1)[moves.rows < n_checked]
     np.testing.assert_array_equal(found[np.lexsort(found.T[::-1])], expected)
@@ -147,14 +148,6 @@ def measure(index: Layered, setup: Setup) -> tuple[float, ...]:
         n_events / n_moves,
         n_visits / n_moves,
     )
-
-
-def inside(lo: Float64s, hi: Float64s, values: Float64s) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
-    """Return bool[n, m]: whether each query holds each value, by the definition."""
-    held = np.ones((values.shape[1], lo.shape[1]), dtype=np.bool_)
-    for lo_k, hi_k, values_k in zip(lo, hi, values, strict=True):
-        held &= (lo_k <= values_k[:, None]) & (values_k[:, None] < hi_k)
-    return held
 
 
 def measure_registration(index: Layered, setup: Setup, *, n_at_once: int = 1_000, n_times: int = 60) -> None:

@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from bench.baselines.grid_line import Line, cell_of, cover, drop_others, line_around
+from bench.baselines.grid_line import cell_of, cover, drop_others, line_around
 from bench.baselines.rmq import nbytes_of
 from bench.baselines.trees import build_lists, copy_upward, count_entries
+from bmq.kernels.virtual_constructs import Axis
 from bmq.records import Float64s, Int32s
 
 LENGTHS = tuple(1 << k for k in range(2, 12))  # 4 .. 2048 units; 1 is the Dlist
@@ -20,7 +21,7 @@ LENGTHS = tuple(1 << k for k in range(2, 12))  # 4 .. 2048 units; 1 is the Dlist
 class CeiArrays(NamedTuple):
     """``n_levels`` is k of segments of 2**k units; ``starts`` and ``ids`` as `trees`, ``lo`` and ``hi`` as `Cover`."""
 
-    line: Line
+    line: Axis
     n_levels: int
     starts: Int32s
     ids: Int32s
@@ -47,7 +48,7 @@ class Cei:
     those of one segment lie side by side; two more units reach to -inf and inf.
     """
 
-    def __init__(self, lo: Float64s, hi: Float64s, length: int, line: Line | None = None) -> None:
+    def __init__(self, lo: Float64s, hi: Float64s, length: int, line: Axis | None = None) -> None:
         line = line or line_around(lo, hi)
         rows = cover(line, lo[0], hi[0])
         starts, ids = build_lists(rows.first, rows.stop, rows.entries, line.n_cells, length)
@@ -72,7 +73,7 @@ def collect(cei: CeiArrays, values: Float64s, i: int, out: Int32s, n_out: int) -
     return drop_others(out, n_out, stop, cei.lo, cei.hi, value)
 
 
-def smallest_length(lo: Float64s, hi: Float64s, lengths: Sequence[int] = LENGTHS, line: Line | None = None) -> int:
+def smallest_length(lo: Float64s, hi: Float64s, lengths: Sequence[int] = LENGTHS, line: Axis | None = None) -> int:
     """Return which of ``lengths`` takes the fewest bytes over these regions (float64[1, m]); counts, builds nothing."""
     line = line or line_around(lo, hi)
     rows = cover(line, lo[0], hi[0])

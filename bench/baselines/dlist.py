@@ -4,16 +4,17 @@ from typing import NamedTuple
 
 from numba import njit
 
-from bench.baselines.grid_line import Line, cell_of, cover, drop_others, line_around
+from bench.baselines.grid_line import cell_of, cover, drop_others, line_around
 from bench.baselines.rmq import nbytes_of
 from bench.baselines.trees import build_lists, copy_upward
+from bmq.kernels.virtual_constructs import Axis
 from bmq.records import Float64s, Int32s
 
 
 class DlistArrays(NamedTuple):
     """Cell c lists ``ids[starts[c]:starts[c + 1]]``; ``lo`` and ``hi`` as `Cover`."""
 
-    line: Line
+    line: Axis
     starts: Int32s
     ids: Int32s
     lo: Float64s
@@ -34,7 +35,7 @@ class Dlist:
     listing). Departures as in `cei`.
     """
 
-    def __init__(self, lo: Float64s, hi: Float64s, line: Line | None = None) -> None:
+    def __init__(self, lo: Float64s, hi: Float64s, line: Axis | None = None) -> None:
         line = line or line_around(lo, hi)
         rows = cover(line, lo[0], hi[0])
         # Trees of one cell are bare lists.

@@ -12,22 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from bmq.kernels.virtual_constructs import Axis
 from bmq.records import Bools, Float64s, Int32s, Int64s
 
 MOST_UNITS = 1 << 28  # 4 bytes each at least; more says that the unit does not fit the regions
-
-
-class Line(NamedTuple):
-    """Cell c of 1..n_units is [origin + (c - 1) * unit, origin + c * unit)."""
-
-    origin: float
-    unit: float
-    n_units: int
-
-    @property
-    def n_cells(self) -> int:
-        """The units and the two outer cells."""
-        return self.n_units + 2
 
 
 class Cover(NamedTuple):
@@ -48,7 +36,7 @@ class Cover(NamedTuple):
     hi: Float64s
 
 
-def line_around(lo: Float64s, hi: Float64s, unit: float = 1.0) -> Line:
+def line_around(lo: Float64s, hi: Float64s, unit: float = 1.0) -> Axis:
     """Return the line of units from the lowest to the highest finite end.
 
     Raises
@@ -59,22 +47,22 @@ def line_around(lo: Float64s, hi: Float64s, unit: float = 1.0) -> Line:
     ends = np.concatenate((lo.ravel(), hi.ravel()))
     ends = ends[np.isfinite(ends)]
     if not ends.size:
-        return Line(0.0, unit, 1)
+        return Axis(0.0, unit, 1)
     origin = float(np.floor(ends.min() / unit) * unit)
     n_units = float(np.ceil((ends.max() - origin) / unit))
     if not n_units <= MOST_UNITS:
         raise ValueError(f"{n_units:g} units of {unit:g} are more than {MOST_UNITS}: choose a larger unit.")
-    return Line(origin, unit, max(1, int(n_units)))
+    return Axis(origin, unit, max(1, int(n_units)))
 
 
 @njit(cache=True, inline="always")
-def begin_of(line: Line, cell: int) -> float:
+def begin_of(line: Axis, cell: int) -> float:
     """Return the lower end of a cell from 1 on."""
     return line.origin + (cell - 1) * line.unit
 
 
 @njit(cache=True)
-def cell_of(line: Line, value: float) -> int:
+def cell_of(line: Axis, value: float) -> int:
     """Return the cell that holds ``value``, 0..n_units + 1; raises nothing.
 
     Exact although the division rounds: the result is compared with the cell's own ends.
@@ -91,7 +79,7 @@ def cell_of(line: Line, value: float) -> int:
     return cell
 
 
-def cover(line: Line, lo: Float64s, hi: Float64s) -> Cover:
+def cover(line: Axis, lo: Float64s, hi: Float64s) -> Cover:
     """Return the cells of the rows [lo, hi), float64[m] each.
 
     Raises
@@ -109,7 +97,7 @@ def cover(line: Line, lo: Float64s, hi: Float64s) -> Cover:
 
 
 @njit(cache=True)
-def _cells_covered(line: Line, lo: Float64s, hi: Float64s) -> tuple[Int64s, Int64s, Bools]:
+def _cells_covered(line: Axis, lo: Float64s, hi: Float64s) -> tuple[Int64s, Int64s, Bools]:
     first = np.empty(lo.size, dtype=np.int64)
     stop = np.empty(lo.size, dtype=np.int64)
     exact = np.empty(lo.size, dtype=np.bool_)

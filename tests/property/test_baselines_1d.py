@@ -13,9 +13,10 @@ from numba import njit
 
 from bench.baselines import cei, dlist, is_list
 from bench.baselines.diff_rmq import DiffRmq
-from bench.baselines.grid_line import Line, begin_of, cell_of, cover, line_around
+from bench.baselines.grid_line import begin_of, cell_of, cover, line_around
 from bench.baselines.trees import build_lists
 from bmq.index.base import BorderIndex
+from bmq.kernels.virtual_constructs import Axis
 from tests.index_machines import IndexMachine, crossings, values
 from tests.index_oracle import IndexOracle
 
@@ -49,16 +50,16 @@ def scan(ends: Ends, values: Any, i: int, out: Any, n_out: int) -> int:
 
 # Lines that cover a part of the values. A unit of 2 puts half of the coarse borders off the grid lines, an origin
 # of 0.25 all of them.
-WHOLE = Line(-3.0, 1.0, 7)
-DOUBLE = Line(-4.0, 2.0, 3)
-SHIFTED = Line(-3.75, 1.0, 8)
+WHOLE = Axis(-3.0, 1.0, 7)
+DOUBLE = Axis(-4.0, 2.0, 3)
+SHIFTED = Axis(-3.75, 1.0, 8)
 
 
-def diff_cei(length: int, line: Line | None = None) -> DiffRmq:
+def diff_cei(length: int, line: Axis | None = None) -> DiffRmq:
     return DiffRmq(partial(cei.Cei, length=length, line=line), cei.collect, 1)
 
 
-def diff_dlist(line: Line | None = None) -> DiffRmq:
+def diff_dlist(line: Axis | None = None) -> DiffRmq:
     return DiffRmq(partial(dlist.Dlist, line=line), dlist.collect, 1)
 
 
@@ -88,7 +89,7 @@ def test_any_sequence_of_changes_and_questions_gets_the_answers_of_the_definitio
 LARGE: dict[str, Callable[[], BorderIndex]] = {
     "CEI of 1": partial(diff_cei, 1),
     "CEI of 64": partial(diff_cei, 64),
-    "CEI of 16, a part of the range": partial(diff_cei, 16, Line(100.0, 2.0, 300)),
+    "CEI of 16, a part of the range": partial(diff_cei, 16, Axis(100.0, 2.0, 300)),
     "Dlist": diff_dlist,
     "IS-list": partial(DiffRmq, is_list.IsList, is_list.collect, 1),
 }
@@ -159,9 +160,9 @@ def test_a_change_that_breaks_the_rules_is_refused_and_changes_nothing() -> None
     assert crossings(index.stab(at)) == [(0, 3, 1)]
 
 
-@given(line=st.sampled_from([WHOLE, DOUBLE, SHIFTED, Line(0.1, 0.3, 17), Line(-1e6, 1.0, 1 << 21)]), value=values)
-@example(line=Line(-1e6, 1.0, 1 << 21), value=np.nextafter(5.0, 0.0))  # value - origin rounds to a grid line
-def test_a_cell_holds_its_values_however_the_division_rounds(line: Line, value: float) -> None:
+@given(line=st.sampled_from([WHOLE, DOUBLE, SHIFTED, Axis(0.1, 0.3, 17), Axis(-1e6, 1.0, 1 << 21)]), value=values)
+@example(line=Axis(-1e6, 1.0, 1 << 21), value=np.nextafter(5.0, 0.0))  # value - origin rounds to a grid line
+def test_a_cell_holds_its_values_however_the_division_rounds(line: Axis, value: float) -> None:
     cell = cell_of(line, value)
 
     assert cell == 0 or begin_of(line, cell) <= value
@@ -200,7 +201,7 @@ def test_a_unit_that_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match="choose a larger unit"):
         line_around(far, far + 1)
     with pytest.raises(ValueError, match="cannot be told apart"):
-        cover(Line(1e17, 1.0, 5), far[0], far[0] + 1)
+        cover(Axis(1e17, 1.0, 5), far[0], far[0] + 1)
 
 
 def test_the_shortest_lists_are_found_without_building_them() -> None:

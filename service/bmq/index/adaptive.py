@@ -124,7 +124,7 @@ class Adaptive(Layered):
         self._visits[structure] = self._visits.get(structure, 0) + visits
 
     def _build(self, table: PackedQueries) -> BorderStructure:
-        costs = self._costs(table)
+        costs = self._mended(table, self._predictions(table))
         return self._build_as(min(costs, key=costs.__getitem__), table)
 
     def _build_as(self, kind: IndexKind, table: PackedQueries) -> BorderStructure:
@@ -142,8 +142,9 @@ class Adaptive(Layered):
             if structure is None:
                 continue
             standing = self._kind_of[structure]
-            self._learn(layer.table, standing, self._visits.pop(structure, 0) / self._n_moves)
-            costs = self._costs(layer.table)
+            predicted = self._predictions(layer.table)
+            self._learn(layer.table, standing, predicted[standing], self._visits.pop(structure, 0) / self._n_moves)
+            costs = self._mended(layer.table, predicted)
             best = min(costs, key=costs.__getitem__)
             if costs[standing] <= self._switch_factor * costs[best]:
                 self._excess_ns[structure] = 0.0
@@ -153,18 +154,21 @@ class Adaptive(Layered):
                 layer.structure = self._build_as(best, layer.table)
         self._n_moves = 0
 
-    def _costs(self, table: PackedQueries) -> dict[IndexKind, float]:
-        """Return the predicted nanoseconds of a move over ``table`` in each kind of structure."""
+    def _predictions(self, table: PackedQueries) -> dict[IndexKind, float]:
+        """Return what the model says of a move over ``table`` in each kind of structure, in nanoseconds."""
         workload = self._workload(table)
-        costs = {kind: self._predicted_ns(kind, workload) for kind in self._kinds}
-        for kind, (predicted, times) in self._surprises.get(table, {}).items():
-            if predicted / SURPRISE <= costs[kind] <= predicted * SURPRISE:
+        return {kind: self._predicted_ns(kind, workload) for kind in self._kinds}
+
+    def _mended(self, table: PackedQueries, predicted: dict[IndexKind, float]) -> dict[IndexKind, float]:
+        """Return the predictions, those multiplied that were too low over ``table`` before."""
+        costs = dict(predicted)
+        for kind, (was, times) in self._surprises.get(table, {}).items():
+            if was / SURPRISE <= costs[kind] <= was * SURPRISE:
                 costs[kind] *= times
         return costs
 
-    def _learn(self, table: PackedQueries, kind: IndexKind, visits: float) -> None:
-        """Remember it if ``visits`` a move cost far more than predicted."""
-        predicted = self._predicted_ns(kind, self._workload(table))
+    def _learn(self, table: PackedQueries, kind: IndexKind, predicted: float, visits: float) -> None:
+        """Remember it if ``visits`` a move cost far more than ``predicted`` nanoseconds."""
         seen = NS_A_VISIT[kind] * visits
         if seen > SURPRISE * predicted:
             self._surprises.setdefault(table, {})[kind] = predicted, seen / predicted

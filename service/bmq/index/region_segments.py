@@ -42,8 +42,7 @@ class RegionSegments:
         """Bytes of its arrays, without the query table."""
         sets = self._sets
         own = (sets.minus_rows, sets.firsts, sets.highest, sets.lowest, self._hints, self._hinted)
-        ranks = (sets.ranks.knots, sets.ranks.lines, sets.ranks.firsts)
-        return sum(array.nbytes for array in (*own, *ranks))
+        return sum(array.nbytes for array in own) + sets.ranks.nbytes
 
     def moves(self, table: PackedQueries, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
         """Return the queries of ``table`` that each move enters or leaves."""

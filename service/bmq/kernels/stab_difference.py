@@ -15,6 +15,7 @@ import numpy.typing as npt
 from numba import njit
 
 from bmq.kernels.buffers import make_room
+from bmq.kernels.ranks import MAX_PLACE
 from bmq.records import Float64s, Int8s, Int32s
 
 # Moves that are looked up together, so that no load waits for another; as in `grid`.
@@ -39,13 +40,12 @@ class Cells(NamedTuple):
 # the value's place between those of its ends, both included.
 ENTRY = np.dtype([("a_lo", np.int32), ("a_hi", np.int32), ("b_lo", np.int32), ("b_hi", np.int32), ("row", np.int32)])
 Entries = npt.NDArray[np.void]
-_PLACES = float(2**31 - 1)
 
 
 @njit(cache=True, inline="always")
 def _place_of(rank: float) -> int:
     """Return the place (0..2**31 - 1) of ``rank`` (0..1)."""
-    return int(rank * _PLACES)
+    return int(rank * MAX_PLACE)
 
 
 @njit(cache=True, inline="always")
