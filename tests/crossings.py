@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 
 from bmq.kernels.hashing import hash_ids
-from bmq.records import BorderQuery, Crossings, Feed, Ids, Reason, Sign
+from bmq.records import Crossings, Feed, Ids, Reason, Region, RegionQuery, Sign
 
 FEED = Feed("vehicles", "vehicles", "id", ("x", "y"), "ts")
 Value = tuple[float, float]
 
 
-def query(query_id: str = "q1", version: int = 18, **options: Any) -> BorderQuery:
+def query(query_id: str = "q1", version: int = 18, **options: Any) -> RegionQuery:
     """Return a query over `vehicles` whose region does not matter here."""
-    return BorderQuery(query_id, version, "vehicles", (0.0, 0.0), (10.0, 10.0), **options)
+    return RegionQuery(query_id, version, "vehicles", Region((0.0, 0.0), (10.0, 10.0)), **options)
 
 
 QUERY = query()
@@ -28,7 +28,7 @@ class Row:
     """One crossing."""
 
     stream: str = "v7"
-    query: BorderQuery = QUERY
+    query: RegionQuery = QUERY
     sign: Sign = Sign.ENTERED
     reason: Reason = Reason.MOVED
     event_time: int = 1_700_000_000_000

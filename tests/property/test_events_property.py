@@ -7,7 +7,7 @@ from typing import Any, Literal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bmq.records import BorderQuery, Reason, Sign
+from bmq.records import Reason, RegionQuery, Sign
 from bmq.wire.events import render_crossings
 from tests.crossings import FEED, Row, make_crossings, query, read_headers, read_values
 
@@ -100,5 +100,5 @@ def cause(row: Row) -> tuple[Any, ...]:
     return row.stream, row.event_time, row.ordinal, row.reason, row.query if by_command else None
 
 
-def topic_of(query: BorderQuery) -> str:
+def topic_of(query: RegionQuery) -> str:
     return query.output_topic or "bmq.events"

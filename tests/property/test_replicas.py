@@ -18,7 +18,7 @@ from bmq.job import replicas
 from bmq.job.replicas import Head, Replica, catch_up, commit, read_head
 from bmq.kernels.hashing import hash_ids
 from bmq.monitor.monitor import Monitor
-from bmq.records import BorderQuery, Command, Delete, Feed, Ids, Initial, Put, Readings
+from bmq.records import Command, Delete, Feed, Ids, Initial, Put, Readings, Region, RegionQuery
 
 pytestmark = pytest.mark.property
 
@@ -143,7 +143,7 @@ def run(monitor: Monitor, step: Step, number: int) -> None:
         else:
             query_id, lo, silent = command
             initial = Initial.SILENT if silent else Initial.EMIT
-            query = BorderQuery(query_id, offset + 1, "line", (lo,), (lo + 2,), initial=initial)
+            query = RegionQuery(query_id, offset + 1, "line", Region((lo,), (lo + 2,)), initial=initial)
             commands.append(Put(offset, query))
     monitor.apply(commands)
     if step.readings:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bmq.errors import ControlError
-from bmq.records import BorderQuery, Delete, Feed, Initial, Put, Refused
+from bmq.records import Delete, Feed, Initial, Put, Refused, Region, RegionQuery
 from bmq.wire.control import QUERY_ID_LIMIT_BYTES, parse_command, validate_definition
 from bmq.wire.definitions import KINDS_NOT_BUILT, OPTIONS_NOT_BUILT, SHAPES_NOT_BUILT
 
@@ -28,7 +28,7 @@ def box(**intervals: Any) -> dict[str, Any]:
     return border(region={"box": intervals})
 
 
-def accepted(definition: dict[str, Any]) -> BorderQuery:
+def accepted(definition: dict[str, Any]) -> RegionQuery:
     command = parse_command(b"q1", json.dumps(definition).encode(), 17, FEEDS, "bmq.", RESERVED)
     assert isinstance(command, Put), command
     return command.query
@@ -43,7 +43,7 @@ def refused(value: dict[str, Any] | bytes, key: bytes | None = b"q1") -> Refused
 
 
 def test_a_definition_becomes_a_query_whose_version_is_the_offset_plus_one() -> None:
-    assert accepted(border()) == BorderQuery("q1", 18, "vehicles", (0.0, 0.0), (10.0, 10.0))
+    assert accepted(border()) == RegionQuery("q1", 18, "vehicles", Region((0.0, 0.0), (10.0, 10.0)))
 
 
 def test_null_deletes() -> None:
@@ -71,27 +71,27 @@ def test_null_in_an_option_is_the_same_as_leaving_it_out() -> None:
 
 
 def test_a_dimension_that_is_null_or_not_named_is_unbounded() -> None:
-    assert accepted(box(x=[None, 40])).lo == (-math.inf, -math.inf)
-    assert accepted(box(x=[None, 40])).hi == (40.0, math.inf)
-    assert accepted(box(x=[None, None])).hi == (math.inf, math.inf)
+    assert accepted(box(x=[None, 40])).region.lo == (-math.inf, -math.inf)
+    assert accepted(box(x=[None, 40])).region.hi == (40.0, math.inf)
+    assert accepted(box(x=[None, None])).region.hi == (math.inf, math.inf)
 
 
 def test_bounds_become_half_open_with_the_next_number() -> None:
     after = math.nextafter(10.0, math.inf)
     intervals = {"x": [0, 10], "y": [None, None]}
     ends = {b: accepted(border(region={"box": intervals}, bounds=b)) for b in ("[)", "[]", "(]", "()")}
-    assert {b: (query.lo[0], query.hi[0]) for b, query in ends.items()} == {
+    assert {b: (query.region.lo[0], query.region.hi[0]) for b, query in ends.items()} == {
         "[)": (0.0, 10.0),
         "[]": (0.0, after),
         "(]": (5e-324, after),
         "()": (5e-324, 10.0),
     }
-    assert all((query.lo[1], query.hi[1]) == (-math.inf, math.inf) for query in ends.values())
+    assert all((query.region.lo[1], query.region.hi[1]) == (-math.inf, math.inf) for query in ends.values())
 
 
 def test_one_point_is_a_region_with_both_ends_closed() -> None:
     query = accepted(border(region={"box": {"x": [3, 3]}}, bounds="[]"))
-    assert query.lo[0] <= 3.0 < query.hi[0]
+    assert query.region.lo[0] <= 3.0 < query.region.hi[0]
 
 
 @pytest.mark.parametrize("bounds", ["[)", "(]", "()"])
@@ -239,7 +239,7 @@ def test_a_long_value_is_cut_in_the_message() -> None:
 
 
 def test_a_client_can_validate_before_it_publishes() -> None:
-    expected = BorderQuery("q1", 0, "vehicles", (0.0, 0.0), (10.0, 10.0))
+    expected = RegionQuery("q1", 0, "vehicles", Region((0.0, 0.0), (10.0, 10.0)))
     assert validate_definition("q1", border(), FEEDS, "bmq.") == expected
     assert validate_definition("q1", json.dumps(border()).encode(), FEEDS, "bmq.") == expected
 

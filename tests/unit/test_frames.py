@@ -9,7 +9,7 @@ import pytest
 
 from bmq.errors import StateError
 from bmq.kernels.hashing import hash_ids, shards_of
-from bmq.records import BorderQuery, Delete, Ids, Initial, Put, Readings, Refused
+from bmq.records import Delete, Ids, Initial, Put, Readings, Refused, Region, RegionQuery
 from bmq.wire.frames import (
     concat_readings,
     pack_commands,
@@ -20,12 +20,11 @@ from bmq.wire.frames import (
     unpack_readings,
 )
 
-QUERY = BorderQuery(
+QUERY = RegionQuery(
     "q",
     version=18,
     feed="plane",
-    lo=(-math.inf, 0.1),
-    hi=(math.nextafter(10.0, math.inf), math.inf),
+    region=Region((-math.inf, 0.1), (math.nextafter(10.0, math.inf), math.inf)),
     streams=("a", "é"),
     initial=Initial.SILENT,
     output_topic="bmq.out",
@@ -95,7 +94,7 @@ def test_commands_come_back_in_their_order_with_exact_borders() -> None:
         Delete(3, "q"),
         Put(17, QUERY),
         Refused(18, "é", "bad_region", "lo is not below hi"),
-        Put(19, BorderQuery("r", 20, "line", (-0.0,), (5e-324,))),
+        Put(19, RegionQuery("r", 20, "line", Region((-0.0,), (5e-324,)))),
     ]
 
     unpacked = unpack_commands(pack_commands(commands))

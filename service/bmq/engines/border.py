@@ -17,7 +17,6 @@ from bmq.index.stream_table import NEVER, StreamTable
 from bmq.kernels.hashing import hash_ids
 from bmq.kernels.scope import scoped_moves
 from bmq.records import (
-    BorderQuery,
     Crossings,
     Feed,
     Ids,
@@ -27,6 +26,7 @@ from bmq.records import (
     Int64s,
     Readings,
     Reason,
+    RegionQuery,
     Sign,
     StreamRows,
 )
@@ -64,7 +64,7 @@ class BorderEngine:
 
     # -- commands -----------------------------------------------------------------------------------------
 
-    def put(self, query: BorderQuery, reason: Reason) -> Crossings | None:
+    def put(self, query: RegionQuery, reason: Reason) -> Crossings | None:
         """Register or replace a query; return the difference that makes, at once; None: it makes none.
 
         A stream that is inside before and after is not reported and stays silent or not. Cost: O(log n) for a
@@ -87,7 +87,7 @@ class BorderEngine:
             entered = entered[:0]
         return self._at_rest(query, left, entered, reason)
 
-    def remove(self, query_id: str, reason: Reason, *, told_by: BorderQuery | None = None) -> Crossings | None:
+    def remove(self, query_id: str, reason: Reason, *, told_by: RegionQuery | None = None) -> Crossings | None:
         """Remove a query; return a leave for each member that was not silent; None: there is none.
 
         ``told_by`` is the definition that the events carry where it is not the removed one: the new version of a
@@ -99,7 +99,7 @@ class BorderEngine:
         self.queries.remove(query_id)
         return self._at_rest(told_by or query, left, _no_slots(), reason)
 
-    def restore(self, query: BorderQuery) -> None:
+    def restore(self, query: RegionQuery) -> None:
         """Register or replace a query without a word, as a replica does that catches up."""
         if query.query_id in self.queries:
             self._forget(self.queries.slot(query.query_id))
@@ -229,7 +229,7 @@ class BorderEngine:
             inside &= (values[k, candidates] >= lo[k]) & (values[k, candidates] < hi[k])
         return np.sort(candidates[inside])
 
-    def _at_rest(self, query: BorderQuery, left: Int32s, entered: Int32s, reason: Reason) -> Crossings | None:
+    def _at_rest(self, query: RegionQuery, left: Int32s, entered: Int32s, reason: Reason) -> Crossings | None:
         """Return crossings that no reading caused: the stream's last time and value, no previous one."""
         slots = np.concatenate([left, entered])
         n = slots.size
@@ -263,7 +263,7 @@ class BorderEngine:
 
     # -- tables -------------------------------------------------------------------------------------------
 
-    def _remember(self, query: BorderQuery) -> None:
+    def _remember(self, query: RegionQuery) -> None:
         slot = self.queries.put(query)
         if query.streams is None:
             self._to_register.add(slot)

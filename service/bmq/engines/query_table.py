@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from bmq.records import BorderQuery, Float64s, Int32s
+from bmq.records import Float64s, Int32s, RegionQuery
 
 INITIAL_QUERIES = 64  # doubles as needed
 
@@ -18,7 +18,7 @@ class QueryTable:
 
     def __init__(self, n_dims: int) -> None:
         self._slots: dict[str, int] = {}
-        self._queries: list[BorderQuery | None] = []
+        self._queries: list[RegionQuery | None] = []
         self._free: list[int] = []
         self.lo: Float64s = np.empty((n_dims, INITIAL_QUERIES))
         self.hi: Float64s = np.empty((n_dims, INITIAL_QUERIES))
@@ -33,25 +33,25 @@ class QueryTable:
         """Return the slot of a registered query."""
         return self._slots[query_id]
 
-    def query(self, slot: int) -> BorderQuery:
+    def query(self, slot: int) -> RegionQuery:
         """Return the query in a slot that is in use."""
         query = self._queries[slot]
         assert query is not None, f"slot {slot} is free"
         return query
 
-    def queries(self) -> Iterable[BorderQuery]:
+    def queries(self) -> Iterable[RegionQuery]:
         """Return the registered queries, in no order."""
         return (self.query(slot) for slot in self._slots.values())
 
-    def put(self, query: BorderQuery) -> int:
+    def put(self, query: RegionQuery) -> int:
         """Register or replace a query and return its slot."""
         slot = self._slots.get(query.query_id)
         if slot is None:
             slot = self._free.pop() if self._free else self._new_slot()
             self._slots[query.query_id] = slot
         self._queries[slot] = query
-        self.lo[:, slot] = query.lo
-        self.hi[:, slot] = query.hi
+        self.lo[:, slot] = query.region.lo
+        self.hi[:, slot] = query.region.hi
         return slot
 
     def remove(self, query_id: str) -> int:
@@ -88,5 +88,5 @@ class QueryTable:
         assert all(self.query(slot).query_id == query_id for query_id, slot in self._slots.items())
         # The arrays say the same as the records.
         for slot in self._slots.values():
-            assert tuple(self.lo[:, slot]) == self.query(slot).lo
-            assert tuple(self.hi[:, slot]) == self.query(slot).hi
+            assert tuple(self.lo[:, slot]) == self.query(slot).region.lo
+            assert tuple(self.hi[:, slot]) == self.query(slot).region.hi

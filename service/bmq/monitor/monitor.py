@@ -17,7 +17,6 @@ from bmq.engines.border import Advanced, BorderEngine
 from bmq.errors import ControlCode
 from bmq.monitor.joined import join_crossings
 from bmq.records import (
-    BorderQuery,
     Command,
     Crossings,
     Delete,
@@ -27,6 +26,7 @@ from bmq.records import (
     Readings,
     Reason,
     Refused,
+    RegionQuery,
     Reply,
     Status,
 )
@@ -128,15 +128,15 @@ class Monitor:
         ]
         puts.sort(key=lambda put: put.offset)
         for begin in range(0, len(puts), SNAPSHOT_ROWS):
-            yield Delta(tuple(puts[begin : begin + SNAPSHOT_ROWS]), {}, {})
+            yield Delta(commands=tuple(puts[begin : begin + SNAPSHOT_ROWS]))
         for name, engine in self._engines.items():
             slots = engine.streams.seen_slots()
             for begin in range(0, slots.size, SNAPSHOT_ROWS):
                 rows = engine.streams.rows_of(slots[begin : begin + SNAPSHOT_ROWS])
-                yield Delta((), {name: rows}, {})
+                yield Delta(streams={name: rows})
             pairs = engine.silent.pairs()
             while page := dict.fromkeys(islice(pairs, SNAPSHOT_ROWS), True):
-                yield Delta((), {}, page)
+                yield Delta(silent=page)
 
     # -- commands -----------------------------------------------------------------------------------------
 
@@ -193,7 +193,7 @@ class Monitor:
             )
         return Reply(command.query_id, Status.REJECTED, command.offset, command.code, message)
 
-    def _restore(self, query: BorderQuery) -> None:
+    def _restore(self, query: RegionQuery) -> None:
         feed_before = self._feed_by_query.get(query.query_id)
         if feed_before is not None and feed_before != query.feed:
             self._engines[feed_before].restore_removal(query.query_id)
@@ -209,5 +209,5 @@ class Monitor:
             assert ids == {query_id for query_id, feed in self._feed_by_query.items() if feed == name}
 
 
-def _same_definition(one: BorderQuery, other: BorderQuery) -> bool:
+def _same_definition(one: RegionQuery, other: RegionQuery) -> bool:
     return replace(one, version=0) == replace(other, version=0)

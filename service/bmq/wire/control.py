@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from bmq.errors import ControlCode, ControlError
-from bmq.records import BorderQuery, Command, Delete, Feed, Initial, Put, Refused
+from bmq.records import Command, Delete, Feed, Initial, Put, Refused, Region, RegionQuery
 from bmq.wire.definitions import BorderDefinition, nearest, read_definition, shorten
 from bmq.wire.regions import half_open_box
 
@@ -61,7 +61,7 @@ def validate_definition(
     feeds: Mapping[str, Feed],
     output_prefix: str,
     reserved_topics: Collection[str] = (),
-) -> BorderQuery:
+) -> RegionQuery:
     """Return the query that ``definition`` would become, with version 0.
 
     For clients, before they publish: a refused edit would replace, in the compacted topic, the definition in
@@ -108,7 +108,7 @@ def _read_query(
     feeds: Mapping[str, Feed],
     output_prefix: str,
     reserved_topics: Collection[str],
-) -> BorderQuery:
+) -> RegionQuery:
     try:
         definition = read_definition(_read_object(value))
     except RecursionError:
@@ -123,12 +123,11 @@ def _read_query(
         )
     lo, hi = half_open_box(definition.region.box, definition.bounds, feed)
     _check_output_topic(definition, feeds, output_prefix, reserved_topics)
-    return BorderQuery(
+    return RegionQuery(
         query_id=query_id,
         version=version,
         feed=feed.name,
-        lo=lo,
-        hi=hi,
+        region=Region(lo, hi),
         # Order and repeats of streams and tags mean nothing, so that a definition which differs in them only
         # compares equal and is `unchanged`.
         streams=None if definition.streams is None else tuple(sorted(set(definition.streams))),

@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bmq.kernels.event_ids import ID_LENGTH, Words, event_ids, hash_128
-from bmq.records import Bools, BorderQuery, Bytes, Crossings, Feed, Float64s, Int32s, Int64s, Reason, Sign
+from bmq.records import Bools, Bytes, Crossings, Feed, Float64s, Int32s, Int64s, Reason, RegionQuery, Sign
 from bmq.wire.messages import (
     CROSSING_HEADERS,
     READING_HEADERS,
@@ -76,7 +76,7 @@ def render_crossings(
 
 
 def _render_by_crossing(
-    crossings: Crossings, feed: Feed, queries: Sequence[BorderQuery], query_rows: Int32s, topic: str, key: str
+    crossings: Crossings, feed: Feed, queries: Sequence[RegionQuery], query_rows: Int32s, topic: str, key: str
 ) -> pa.RecordBatch:
     n = len(crossings)
     rows = pa.array(query_rows)
@@ -112,7 +112,7 @@ def _render_by_crossing(
 
 
 def _render_by_reading(
-    crossings: Crossings, feed: Feed, queries: Sequence[BorderQuery], query_rows: Int32s, topic: str
+    crossings: Crossings, feed: Feed, queries: Sequence[RegionQuery], query_rows: Int32s, topic: str
 ) -> pa.RecordBatch:
     """Return one event for each cause and topic.
 
@@ -170,7 +170,7 @@ def _render_by_reading(
     return message_batch(topic_names, streams, values, header_column(n, READING_HEADERS, ids, KIND))
 
 
-def _used_queries(crossings: Crossings) -> tuple[list[BorderQuery], Int32s]:
+def _used_queries(crossings: Crossings) -> tuple[list[RegionQuery], Int32s]:
     """Return the queries that crossed anything, and for each crossing its row among them."""
     is_used = np.zeros(len(crossings.queries), dtype=np.bool_)
     is_used[crossings.query_rows] = True
@@ -195,7 +195,7 @@ def _joined_where(chosen: Bools, starts: Int64s, texts: pa.Array) -> pa.Array:
     return pc.binary_join(pa.ListArray.from_arrays(offsets, texts.filter(pa.array(chosen))), ",")
 
 
-def _query_scope(feed: Feed, query: BorderQuery) -> str:
+def _query_scope(feed: Feed, query: RegionQuery) -> str:
     # The feed that the crossing is in: an edit may move a query to another, where a stream has the same id.
     return f"{KIND}\0{feed.name}\0{query.version}\0{query.query_id}"
 

@@ -1,0 +1,252 @@
+"""Feeds, regions, queries and the commands that bring them."""
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+from bmq.records.arrays import NEVER
+
+
+class Format(StrEnum):
+    """How a feed's record values are written."""
+
+    JSON = "json"
+    CSV = "csv"
+
+
+class IndexKind(StrEnum):
+    """Which border structure finds the crossings of a feed; docs/indexes.md says what each is good for."""
+
+    AUTO = "auto"  # whatever the cost model finds cheapest, from time to time anew
+    REGION_SEGMENTS = "region_segments"
+    BORDER_GRID = "border_grid"
+    ND_BMQ = "nd_bmq"
+    STAB_DIFFERENCE = "stab_difference"
+    SCAN = "scan"
+
+    def fits(self, n_dims: int) -> bool:
+        """Return whether there is such a structure for values of ``n_dims`` dimensions."""
+        if self is IndexKind.REGION_SEGMENTS:
+            return n_dims == 1
+        return n_dims > 1 or self not in (IndexKind.BORDER_GRID, IndexKind.ND_BMQ)
+
+
+class Initial(StrEnum):
+    """What a new or edited query says about streams that are already inside."""
+
+    EMIT = "emit"
+    SILENT = "silent"
+
+
+class Kind(StrEnum):
+    """What a query reports."""
+
+    BORDER = "border"
+    TRANSITION = "transition"
+
+
+class Pattern(IntEnum):
+    """The four region transition events of BMQ-Processor, section 6.2. The numbers are in state."""
+
+    IN_THEN_OUT = 1
+    OUT_THEN_IN = 2
+    IN_NOT_OUT = 3
+    OUT_NOT_IN = 4
+
+    @property
+    def text(self) -> str:
+        """The pattern as it stands in definitions and events."""
+        return self.name.lower()
+
+
+class ShapeKind(StrEnum):
+    """What a shape's numbers mean."""
+
+    POLYGON = "polygon"  # rings of vertices; a value is inside by the even-odd rule over all rings
+    CIRCLE = "circle"
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """One input topic with its declared dimensions.
+
+    Attributes
+    ----------
+    stream_id : the field that names the stream, or "@key" for the record key.
+    event_time : the field that holds the event time; None: the record's own timestamp.
+    dimensions : the numeric fields, in the order of every array's first axis.
+    index : how crossings are found; no answer depends on it, and no checkpoint.
+    lonlat : the two dimensions are longitude and latitude in degrees; 180 is -180.
+    max_lateness_ms : how long readings are held and put in order; 0: not held.
+    stream_ttl_ms : the silence after which a stream is unknown again; None: never.
+    idle_advance_ms : the silence of the feed after which wall time moves its clock; None: never.
+    max_future_ms : how far an event time may be ahead of the record's timestamp; None: any.
+    """
+
+    name: str
+    topic: str
+    stream_id: str
+    dimensions: tuple[str, ...]
+    event_time: str | None = None
+    format: Format = Format.JSON
+    attributes: tuple[str, ...] = ()
+    index: IndexKind = IndexKind.AUTO
+    lonlat: bool = False
+    max_lateness_ms: int = 0
+    stream_ttl_ms: int | None = None
+    idle_advance_ms: int | None = None
+    max_future_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A region that is no box, in the two dimensions of its feed.
+
+    Attributes
+    ----------
+    vertices : float64 little-endian pairs (x, y). POLYGON: all rings, one behind the other, each closed (its last
+        vertex equals its first). CIRCLE: the centre.
+    ring_starts : ring k is the vertices ``ring_starts[k]`` to ``ring_starts[k + 1]``; empty for a circle.
+    radius : of a circle, in the unit of the dimensions; metres where ``lonlat``.
+    lonlat : longitudes ascend without a jump, from a smallest one in [-180, 180); they pass 180 where the shape lies
+        over the antimeridian.
+    """
+
+    kind: ShapeKind
+    vertices: bytes
+    ring_starts: tuple[int, ...] = ()
+    radius: float = 0.0
+    lonlat: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """What a query watches.
+
+    Attributes
+    ----------
+    lo, hi : one number a dimension of the feed. Without a shape the region is the box [lo, hi), with -inf and inf for
+        "unbounded"; other bounds were turned into half-open ones with nextafter at the edge of the system. With a
+        shape, a box that holds all of it (all longitudes, where it lies over the antimeridian).
+    shape : None: a box.
+    """
+
+    lo: tuple[float, ...]
+    hi: tuple[float, ...]
+    shape: Shape | None = None
+
+
+# One attribute and the values that fit, as JSON texts; all pairs must fit.
+Where = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RegionQuery:
+    """One standing query of kind `border` or `transition`.
+
+    Attributes
+    ----------
+    version : control offset + 1 of the definition in force.
+    streams : the only streams watched, sorted and unique; None: all.
+    where : what the attributes of a reading must be; values as `wire.attributes` writes them.
+    tags : canonical JSON object text, copied into every event.
+    ttl_ms, expires_at : when the query ends: that long after the clock at registration, or at that epoch ms.
+    stream_ttl_ms : the silence of a stream that ends its membership in this query.
+    exit_region : the region that must be left; None: ``region``.
+    stay_for_ms, away_for_ms : how long a stream must stay, or stay away, before it is told.
+    cooldown_ms : how long after a + of a stream no other one is told.
+    max_events : events of one stream, after which no more are told.
+    pattern, within_ms : of a transition query; None: kind `border`.
+    """
+
+    query_id: str
+    version: int
+    feed: str
+    region: Region
+    streams: tuple[str, ...] | None = None
+    initial: Initial = Initial.EMIT
+    output_topic: str | None = None
+    tags: str = "{}"
+    where: Where = ()
+    enabled: bool = True
+    ttl_ms: int | None = None
+    expires_at: int | None = None
+    stream_ttl_ms: int | None = None
+    passes: bool = False
+    exit_region: Region | None = None
+    stay_for_ms: int = 0
+    away_for_ms: int = 0
+    cooldown_ms: int = 0
+    max_events: int | None = None
+    pattern: Pattern | None = None
+    within_ms: int = 0
+
+    @property
+    def kind(self) -> Kind:
+        """What the query reports."""
+        return Kind.BORDER if self.pattern is None else Kind.TRANSITION
+
+    @property
+    def is_tracked(self) -> bool:
+        """Whether what it says depends on more than the stream's last reading: it then has a row a stream."""
+        return (
+            self.pattern is not None
+            or self.exit_region is not None
+            or self.stay_for_ms > 0
+            or self.away_for_ms > 0
+            or self.cooldown_ms > 0
+            or self.max_events is not None
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """A command that registers or replaces a query; `query.version` is `offset + 1`.
+
+    due : epoch ms at which the query ends; known to the shard that took the command, and ``NEVER`` before.
+    """
+
+    offset: int
+    query: RegionQuery
+    due: int = NEVER
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """A command that removes a query."""
+
+    offset: int
+    query_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A command that `wire` could not accept. It changes nothing; it is answered."""
+
+    offset: int
+    query_id: str
+    code: str
+    message: str
+
+
+Command = Put | Delete | Refused
+
+
+class Status(StrEnum):
+    """What a reply says of a command."""
+
+    ACCEPTED = "accepted"
+    UNCHANGED = "unchanged"
+    REJECTED = "rejected"
+    DELETED = "deleted"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to one command; `code` and `message` only where `status` is rejected."""
+
+    query_id: str
+    status: Status
+    offset: int
+    code: str | None = None
+    message: str | None = None

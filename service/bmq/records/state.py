@@ -1,0 +1,88 @@
+"""What goes from a shard to the state store, and from there to its replicas."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from bmq.records.arrays import NEVER, Bytes, Float64s, Int8s, Int32s, Int64s
+from bmq.records.columns import Attributes, Ids, Readings
+from bmq.records.queries import Delete, Put
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRows:
+    """The last reading of some streams of one feed: rows of the stream table.
+
+    Attributes
+    ----------
+    event_times : int64[n], epoch ms; NEVER: the stream is unknown again.
+    ordinals : int32[n], how many readings came before this one at the same event time.
+    values : float64[d, n].
+    attributes : None where the feed has none.
+    """
+
+    ids: Ids
+    event_times: Int64s
+    ordinals: Int32s
+    values: Float64s
+    attributes: Attributes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PairRows:
+    """What is kept of some (query, stream) pairs: rows of `engines.pairs.Pairs`.
+
+    Attributes
+    ----------
+    query_ids : the queries that ``query_rows`` points into, each once.
+    query_rows : int32[n].
+    flags : uint8[n]; 0: the pair is gone.
+    reasons : int8[n], ordinals : int32[n], begins : int64[n], values : float64[d, n]
+        The crossing that waits, where one does.
+    last_entered : int64[n], event time of the last + told; NEVER: none.
+    n_events : int32[n], events told.
+    """
+
+    query_ids: tuple[str, ...]
+    query_rows: Int32s
+    ids: Ids
+    flags: Bytes
+    reasons: Int8s
+    ordinals: Int32s
+    begins: Int64s
+    values: Float64s
+    last_entered: Int64s
+    n_events: Int32s
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """How far the event time of a feed has come, epoch ms; NEVER: no reading yet.
+
+    time : the latest event time. earliest : the earliest one, from which a `ttl` runs that was put before any reading.
+    """
+
+    time: int = NEVER
+    earliest: int = NEVER
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What changed in one shard; a snapshot is a list of these, applied to an empty monitor.
+
+    Attributes
+    ----------
+    commands : the accepted ones, in offset order, then a `Delete` for each query that expired. They are applied
+        before the rest.
+    streams : feed name -> the streams touched, as they are now.
+    silent : (query id, stream id) -> whether that membership is silent now.
+    clocks : feed name -> its clock now.
+    held : feed name -> readings that came and are held back.
+    pairs : feed name -> the pairs touched, as they are now.
+    """
+
+    commands: tuple[Put | Delete, ...] = ()
+    streams: Mapping[str, StreamRows] = field(default_factory=dict)
+    silent: Mapping[tuple[str, str], bool] = field(default_factory=dict)
+    clocks: Mapping[str, Clock] = field(default_factory=dict)
+    held: Mapping[str, Readings] = field(default_factory=dict)
+    pairs: Mapping[str, PairRows] = field(default_factory=dict)
