@@ -19,7 +19,12 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it re-expor
 from bmq.connect import CONNECT_TIMEOUT_SECONDS, Options, admin_client, explained, patiently
 from bmq.errors import SetupError
 
+# A mark is of no use once the service has read it; one that was not read in an hour only means a clock that goes on
+# with the next mark.
+CLOCK_RETENTION_MS = 3_600_000
+
 BROKER_DEFAULT = -1  # Kafka's own word for "as num.partitions and default.replication.factor say"
+_COMPACTED = {"cleanup.policy": "compact"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +69,23 @@ class Topics:
             policy = future.result()["cleanup.policy"].value
         return TopicState(name, n_partitions, "compact" in policy.split(","))
 
-    def create_missing(self, control: str, others: Iterable[str], n_partitions: int = BROKER_DEFAULT) -> list[str]:
+    def create_missing(
+        self,
+        control: str,
+        others: Iterable[str],
+        n_partitions: int = BROKER_DEFAULT,
+        *,
+        clock: str | None = None,
+        membership: str | None = None,
+    ) -> list[str]:
         """Create the topics that are not there, wait until they can be used, and return their names.
 
         Parameters
         ----------
         control : the control topic; created with one partition, compacted.
         others : all other topics, with ``n_partitions`` partitions.
+        clock : the clock topic, where one is needed; created with one partition and a short retention.
+        membership : the membership topic, where there is one; created with ``n_partitions`` partitions, compacted.
 
         Raises
         ------
@@ -84,7 +99,11 @@ class Topics:
                 "in one only. Name another under [topics] in the configuration, "
                 "or delete this one, set job.checkpoint to a new folder, and put the queries again."
             )
-        wanted = [NewTopic(control, 1, BROKER_DEFAULT, config={"cleanup.policy": "compact"})]
+        wanted = [NewTopic(control, 1, BROKER_DEFAULT, config=_COMPACTED)]
+        if clock is not None:
+            wanted.append(NewTopic(clock, 1, BROKER_DEFAULT, config={"retention.ms": str(CLOCK_RETENTION_MS)}))
+        if membership is not None:
+            wanted.append(NewTopic(membership, n_partitions, BROKER_DEFAULT, config=_COMPACTED))
         wanted += [NewTopic(name, n_partitions, BROKER_DEFAULT) for name in dict.fromkeys(others)]
         return self._create_missing(wanted, there)
 

@@ -1,5 +1,8 @@
 """What a checkpoint refuses to be started with."""
 
+import dataclasses
+
+import msgspec
 import pytest
 
 from bmq.errors import ConfigError
@@ -49,3 +52,20 @@ def test_a_feed_that_reads_another_topic_is_refused() -> None:
 
     with pytest.raises(ConfigError, match=r"feeds.plane.topic is 'elsewhere'.*offsets of 'plane'"):
         must_fit(ORIGIN, "var/c", 4, moved)
+
+
+def test_attributes_in_another_order_are_refused_as_the_state_holds_their_values() -> None:
+    origin = msgspec.structs.replace(ORIGIN, attributes={"plane": ["group", "kind"]})
+    feed = Feed("plane", "plane", "id", ("x", "y"), attributes=("group", "kind"))
+    must_fit(origin, "var/c", 4, {"plane": feed})
+
+    with pytest.raises(ConfigError, match=r"\['kind', 'group'\].*\['group', 'kind'\], in that order"):
+        must_fit(origin, "var/c", 4, {"plane": dataclasses.replace(feed, attributes=("kind", "group"))})
+
+
+def test_a_feed_that_was_a_plane_cannot_become_degrees() -> None:
+    degrees = {"plane": Feed("plane", "plane", "id", ("x", "y"), lonlat=True)}
+    must_fit(msgspec.structs.replace(ORIGIN, lonlat=["plane"]), "var/c", 4, degrees)
+
+    with pytest.raises(ConfigError, match=r'feeds.plane.space is "lonlat".*values in "plane"'):
+        must_fit(ORIGIN, "var/c", 4, degrees)

@@ -207,7 +207,6 @@ def test_an_unknown_option_is_answered_with_the_nearest_known_one(load: Load, te
         ('max_future = "1h"', "feeds.line.max_future"),
         ("join = true", "feeds.line.join"),
         ('[job]\ndelivery = "exactly_once"', "job.delivery"),
-        ('[topics]\nmembership = "bmq.membership"', "topics.membership"),
     ],
 )
 def test_what_is_not_built_yet_is_refused_by_name(load: Load, text: str, option: str) -> None:

@@ -82,8 +82,10 @@ class TopicsSection(Section):
     """Events of every query that names no topic of its own."""
     dead_letter: Topic = "bmq.dead-letter"
     """Records of feeds that are no readings, unchanged, with the reason in headers."""
-    membership: NotBuilt = None
-    """Who is inside now. Not built yet: refused."""
+    clock: Topic = "bmq.clock"
+    """Marks that move the clock of a silent feed; made and read only where a feed has `idle_advance`."""
+    membership: Topic | None = None
+    """Who is inside now, compacted: key = query and stream, null when it left. Absent: not written."""
     key: Literal["stream_id", "query_id"] = "stream_id"
     """The key of the events."""
     allowed_output_prefix: str = "bmq."

@@ -1,9 +1,10 @@
 """What a checkpoint is bound to, written once beside Spark's own files.
 
-    <checkpoint>/bmq.json   format, shards, feeds, where reading began, end of the control topic then
+    <checkpoint>/bmq.json   format, shards, feeds, where reading began, ends of the control and clock topics then
 
 A restart compares it with the configuration and refuses what would silently be wrong: another number of shards
-would look for streams in the wrong state, another list of dimensions would read numbers as what they are not.
+would look for streams in the wrong state, another list of dimensions or attributes would read values as what they
+are not.
 """
 
 import json
@@ -16,7 +17,7 @@ from pyspark.sql import SparkSession
 from bmq.errors import ConfigError, StateError
 from bmq.records import Feed
 
-FORMAT = 1
+FORMAT = 2
 _FILE = "bmq.json"
 
 
@@ -29,6 +30,9 @@ class Origin(msgspec.Struct, frozen=True):
     control_end : end of the control topic then; deletes before it need no answer.
     dimensions : feed -> its dimensions, in order.
     topics : feed -> its topic.
+    attributes : feed -> its attributes, in order.
+    lonlat : the feeds whose dimensions are degrees.
+    clock_start : partition of the clock topic -> its end then: marks before it are about the run of another checkpoint.
     """
 
     shards: int
@@ -36,6 +40,9 @@ class Origin(msgspec.Struct, frozen=True):
     control_end: int
     dimensions: dict[str, list[str]]
     topics: dict[str, str]
+    attributes: dict[str, list[str]] = {}
+    lonlat: list[str] = []
+    clock_start: dict[int, int] = {}
     format: int = FORMAT
 
 
@@ -123,3 +130,19 @@ def must_fit(origin: Origin, location: str, shards: int, feeds: dict[str, Feed])
                 f"feeds.{name}.dimensions is {list(feeds[name].dimensions)}, but checkpoint {location!r} has values of "
                 f"{dimensions}, in that order. Put it back, or set job.checkpoint to a new folder."
             )
+        attributes = origin.attributes.get(name, [])
+        if list(feeds[name].attributes) != attributes:
+            raise ConfigError(
+                f"feeds.{name}.attributes is {list(feeds[name].attributes)}, but checkpoint {location!r} has values of "
+                f"{attributes}, in that order. Put it back, or set job.checkpoint to a new folder."
+            )
+        was_lonlat = name in origin.lonlat
+        if feeds[name].lonlat != was_lonlat:
+            raise ConfigError(
+                f"feeds.{name}.space is {_space(feeds[name].lonlat)}, but checkpoint {location!r} has values in "
+                f"{_space(was_lonlat)}. Put it back, or set job.checkpoint to a new folder."
+            )
+
+
+def _space(is_lonlat: bool) -> str:
+    return '"lonlat"' if is_lonlat else '"plane"'

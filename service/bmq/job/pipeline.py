@@ -1,8 +1,8 @@
 """The streaming query: two Kafka sources, decode, one stateful operator, one Kafka sink.
 
-    control ──► decode_control ───┐
-                                  ├─► groupBy(shard) ─► ShardProcessor ─► observe ─► Kafka
-    feeds ────► decode_readings ──┘
+    control, clock ──► decode_control ───┐
+                                         ├─► groupBy(shard) ─► ShardProcessor ─► observe ─► Kafka
+    feeds ───────────► decode_readings ──┘
 
 Both sources belong to one query, so both offsets are in one log and a replay sees the same batches.
 """
@@ -37,12 +37,14 @@ WRITE_OPTIONS = {
     "kafka.max.request.size": "16777216",
 }
 
+EARLIEST = -2  # Spark's own number for it
+
 OBSERVATION = "bmq"  # the name under which the counters come back
 
 
 def start_pipeline(spark: SparkSession, config: Config, origin: Origin, plan: Plan) -> StreamingQuery:
     """Start the streaming query on its checkpoint and return it."""
-    frames = _control_frames(spark, config, plan).union(_reading_frames(spark, config, origin, plan))
+    frames = _control_frames(spark, config, origin, plan).union(_reading_frames(spark, config, origin, plan))
     output = frames.groupBy("shard").transformWithStateInPandas(
         ShardProcessor(plan), outputStructType=OUTPUT_DDL, outputMode="append", timeMode="none"
     )
@@ -69,16 +71,19 @@ def start_pipeline(spark: SparkSession, config: Config, origin: Origin, plan: Pl
     return writer.start()
 
 
-def _control_frames(spark: SparkSession, config: Config, plan: Plan) -> DataFrame:
+def _control_frames(spark: SparkSession, config: Config, origin: Origin, plan: Plan) -> DataFrame:
+    starts = {config.topics.control: {"0": EARLIEST}}
+    if plan.clock_topic is not None:
+        starts[plan.clock_topic] = {str(partition): offset for partition, offset in origin.clock_start.items()}
     records = (
         spark.readStream.format("kafka")
         .options(**{**READ_OPTIONS, **config.kafka.spark_options()})
-        .option("subscribe", config.topics.control)
-        .option("startingOffsets", "earliest")
-        # Compaction removes offsets, and a topic made anew restarts them; neither loses a reading.
+        .option("subscribe", ",".join(starts))
+        .option("startingOffsets", json.dumps(starts))
+        # Compaction and retention remove offsets, and a topic made anew restarts them; none of it loses a reading.
         .option("failOnDataLoss", "false")
         .load()
-        .select("key", "value", "offset")
+        .select("topic", "key", "value", "offset")
     )
     return records.mapInArrow(decode_control(plan), FRAME_DDL)
 

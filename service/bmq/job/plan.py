@@ -21,6 +21,8 @@ class Plan:
     shard_keys : the grouping key of each shard.
     start_offsets : feed -> partition -> where this checkpoint began to read; what replies say before any reading.
     silent_tombstones_before : end of the control topic when the checkpoint began.
+    clock_topic : where marks of idle feeds come from; None: no feed has `idle_advance`.
+    membership_topic : where it is said who is inside now; None: nowhere.
     client_options : how to reach Kafka, for a task that makes a query's own topic.
     reserved_topics : where no query may write: what the service reads, or answers on.
     """
@@ -33,6 +35,8 @@ class Plan:
     replies_topic: str
     events_topic: str
     dead_letter_topic: str
+    clock_topic: str | None
+    membership_topic: str | None
     events_key: Literal["stream_id", "query_id"]
     events_layout: Literal["crossing", "reading"]
     output_prefix: str

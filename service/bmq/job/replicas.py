@@ -24,7 +24,7 @@ from bmq.errors import StateError
 from bmq.monitor.monitor import Monitor
 from bmq.wire.state import pack_delta, unpack_delta
 
-FORMAT = 1
+FORMAT = 2
 
 # A snapshot is due when the log since the last one has grown to this many times the snapshot. 4: snapshots then
 # are at most a fifth of all bytes written, and a lost replica reads at most five times the live state.

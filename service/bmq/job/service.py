@@ -79,9 +79,12 @@ class Service:
             [feed.topic for feed in feeds.values()]
             + [config.topics.replies, config.topics.events, config.topics.dead_letter],
             FEED_PARTITIONS,
+            clock=_clock_topic(config),
+            membership=config.topics.membership,
         )
         if made:
             _log.info("Made the topics that were missing: %s.", ", ".join(made))
+        _warn_if_not_compacted(topics, config.topics.membership)
         with ThreadPoolExecutor(1) as beside:
             warm = beside.submit(warm_up)  # 2: workers then find the kernels compiled
             spark = self._spark = make_session(config.job.shards)
@@ -152,6 +155,9 @@ def _bind(folder: CheckpointFolder, config: Config, topics: Topics) -> Origin:
             control_end=topics.end_offsets([config.topics.control])[config.topics.control][0],
             dimensions=_dimensions(feeds),
             topics=_topics(feeds),
+            attributes=_attributes(feeds),
+            lonlat=_lonlat(feeds),
+            clock_start=_clock_end(config, topics),
         )
     else:
         must_fit(found, config.job.checkpoint, config.job.shards, feeds)
@@ -164,10 +170,34 @@ def _bind(folder: CheckpointFolder, config: Config, topics: Topics) -> Origin:
             start_offsets=found.start_offsets | begin_offsets,
             dimensions=found.dimensions | _dimensions(added),
             topics=found.topics | _topics(added),
+            attributes=found.attributes | _attributes(added),
+            lonlat=[*found.lonlat, *_lonlat(added)],
+            clock_start=found.clock_start or _clock_end(config, topics),
         )
     if origin != found:
         folder.write(origin)
     return origin
+
+
+def _clock_topic(config: Config) -> str | None:
+    """Return the topic of marks; None where no feed needs one."""
+    is_needed = any(feed.idle_advance_ms is not None for feed in config.feed_records().values())
+    return config.topics.clock if is_needed else None
+
+
+def _clock_end(config: Config, topics: Topics) -> dict[int, int]:
+    topic = _clock_topic(config)
+    return {} if topic is None else topics.end_offsets([topic])[topic]
+
+
+def _warn_if_not_compacted(topics: Topics, membership: str | None) -> None:
+    state = None if membership is None else topics.state(membership)
+    if state is not None and not state.compacted:
+        _log.warning(
+            "Topic %s is not compacted: it grows without end, or forgets who is inside. Set cleanup.policy=compact "
+            "on it.",
+            state.name,
+        )
 
 
 def _offsets(
@@ -196,22 +226,35 @@ def _dimensions(feeds: dict[str, Feed]) -> dict[str, list[str]]:
     return {name: list(feed.dimensions) for name, feed in feeds.items()}
 
 
+def _attributes(feeds: dict[str, Feed]) -> dict[str, list[str]]:
+    return {name: list(feed.attributes) for name, feed in feeds.items()}
+
+
+def _lonlat(feeds: dict[str, Feed]) -> list[str]:
+    return [name for name, feed in feeds.items() if feed.lonlat]
+
+
 def _plan(config: Config, origin: Origin) -> Plan:
     topics = config.topics
+    feeds = config.feed_records()
+    clock_topic = _clock_topic(config)
+    reserved = [topics.control, topics.replies, topics.dead_letter, clock_topic, topics.membership]
     return Plan(
         run_id=uuid4().hex,
-        feeds=config.feed_records(),
+        feeds=feeds,
         shard_keys=shard_keys(config.job.shards),
         start_offsets=origin.start_offsets,
         silent_tombstones_before=origin.control_end,
         replies_topic=topics.replies,
         events_topic=topics.events,
         dead_letter_topic=topics.dead_letter,
+        clock_topic=clock_topic,
+        membership_topic=topics.membership,
         events_key=topics.key,
         events_layout=topics.layout,
         output_prefix=topics.allowed_output_prefix,
         client_options=config.kafka.client_options(),
-        reserved_topics=frozenset([topics.control, topics.replies, topics.dead_letter]),
+        reserved_topics=frozenset(topic for topic in reserved if topic is not None),
     )
 
 
