@@ -1,5 +1,6 @@
 """Frames bring back what was packed, and say so when they are of another build."""
 
+import dataclasses
 import math
 from collections.abc import Callable
 
@@ -9,7 +10,21 @@ import pytest
 
 from bmq.errors import StateError
 from bmq.kernels.hashing import hash_ids, shards_of
-from bmq.records import Delete, Ids, Initial, Put, Readings, Refused, Region, RegionQuery
+from bmq.records import (
+    NEVER,
+    Attributes,
+    Delete,
+    Ids,
+    Initial,
+    Pattern,
+    Put,
+    Readings,
+    Refused,
+    Region,
+    RegionQuery,
+    Shape,
+    ShapeKind,
+)
 from bmq.wire.frames import (
     concat_readings,
     pack_commands,
@@ -30,6 +45,9 @@ QUERY = RegionQuery(
     output_topic="bmq.out",
     tags='{"shop":"17"}',
 )
+RING = np.array([[0, 0], [4, 0], [0, math.pi], [0, 0]], "<f8").tobytes()
+TRIANGLE = Region((0.0, 0.0), (4.0, math.inf), Shape(ShapeKind.POLYGON, RING, (0, 4), lonlat=True))
+CIRCLE = Region((-1.0, -1.0), (1.0, 1.0), Shape(ShapeKind.CIRCLE, RING[:16], radius=0.1))
 
 
 def make_readings(ids: list[str], n_dimensions: int = 2) -> Readings:
@@ -39,6 +57,18 @@ def make_readings(ids: list[str], n_dimensions: int = 2) -> Readings:
     n = len(ids)
     values = np.arange(n_dimensions * n, dtype=np.float64).reshape(n_dimensions, n)
     return Readings(Ids(starts, id_bytes, hash_ids(starts, id_bytes)), np.arange(n) + 100, np.arange(n) + 200, values)
+
+
+def with_attributes(readings: Readings, texts: list[str]) -> Readings:
+    """Return the readings of partition 3 with an attribute each."""
+    known = ("unused", *sorted(set(texts)))
+    codes = np.array([known.index(text) for text in texts], np.int32)
+    partitions = np.full(len(readings), 3, np.int32)
+    return dataclasses.replace(readings, attributes=Attributes(codes, known), partitions=partitions)
+
+
+def attributes_of(readings: Readings) -> list[str]:
+    return [readings.attributes.texts[code] for code in readings.attributes.codes.tolist()]
 
 
 def test_every_shard_gets_its_streams_in_their_order() -> None:
@@ -62,6 +92,39 @@ def test_a_shard_without_readings_gets_an_empty_frame() -> None:
     assert [len(part.ids) for part in parts] == [0, 0]
 
 
+def test_a_shard_gets_the_attributes_of_its_readings_and_no_other_text() -> None:
+    texts = ['"bus"', '"tram"', '"é"', '"bus"', "null", "5.0"]
+    readings = with_attributes(make_readings(["a", "b", "c", "a", "é", "a"]), texts)
+
+    parts = [unpack_readings(frame) for frame in pack_readings(readings, 3)]
+
+    shards = shards_of(readings.ids.hashes, 3)
+    for shard, part in enumerate(parts):
+        rows = np.flatnonzero(shards == shard)
+        assert attributes_of(part) == [texts[row] for row in rows]
+        assert set(part.attributes.texts) == set(attributes_of(part))
+        assert part.attributes.codes.dtype == part.partitions.dtype == np.int32
+        assert part.partitions.tolist() == [3] * rows.size
+
+
+def test_readings_of_several_frames_have_each_text_once() -> None:
+    parts = [
+        with_attributes(make_readings(["a"] * len(texts)), texts) for texts in (["1.0", "2.0"], [], ["3.0", "2.0"])
+    ]
+
+    joined = concat_readings([unpack_readings(pack_readings(part, 1)[0]) for part in parts])
+
+    assert attributes_of(joined) == ["1.0", "2.0", "3.0", "2.0"]
+    assert sorted(joined.attributes.texts) == ["1.0", "2.0", "3.0"]
+    assert joined.partitions.tolist() == [3] * 4
+
+
+def test_readings_of_a_feed_without_attributes_have_none() -> None:
+    joined = concat_readings([unpack_readings(pack_readings(make_readings(["a"]), 1)[0])])
+
+    assert (joined.attributes, joined.partitions) == (None, None)
+
+
 def test_a_frame_may_lie_anywhere_in_memory() -> None:
     frame = pack_readings(make_readings(["a", "b"]), 1)[0]
 
@@ -83,9 +146,12 @@ def test_readings_of_several_frames_become_one() -> None:
 
 
 def test_joined_readings_are_writable_also_those_of_one_frame() -> None:
-    joined = concat_readings([unpack_readings(pack_readings(make_readings(["a"]), 1)[0])])
+    readings = with_attributes(make_readings(["a"]), ["null"])
 
-    columns = (joined.ids.starts, joined.ids.bytes, joined.event_times, joined.record_times, joined.values)
+    joined = concat_readings([unpack_readings(pack_readings(readings, 1)[0])])
+
+    columns = [joined.ids.starts, joined.ids.bytes, joined.event_times, joined.record_times, joined.values]
+    columns += [joined.attributes.codes, joined.partitions]
     assert all(column.flags.writeable for column in columns)
 
 
@@ -100,7 +166,32 @@ def test_commands_come_back_in_their_order_with_exact_borders() -> None:
     unpacked = unpack_commands(pack_commands(commands))
 
     assert unpacked == commands
-    assert math.copysign(1, unpacked[3].query.lo[0]) == -1
+    assert math.copysign(1, unpacked[3].query.region.lo[0]) == -1
+
+
+def test_a_query_comes_back_with_every_option() -> None:
+    tracked = dataclasses.replace(
+        QUERY,
+        region=CIRCLE,
+        where=(("kind", ('"bus"', "5.0", "null")), ("größe", ('"\x1f"',))),
+        enabled=False,
+        ttl_ms=60_000,
+        stream_ttl_ms=1,
+        exit_region=TRIANGLE,
+        stay_for_ms=2,
+        away_for_ms=3,
+        cooldown_ms=4,
+        max_events=5,
+    )
+    transition = dataclasses.replace(
+        QUERY, region=TRIANGLE, expires_at=NEVER + 1, passes=True, pattern=Pattern.OUT_NOT_IN, within_ms=2**62
+    )
+    commands = [Put(17, tracked), Put(18, transition, due=2**63 - 1)]
+
+    unpacked = unpack_commands(pack_commands(commands))
+
+    assert unpacked == commands
+    assert unpacked[0].due == NEVER
 
 
 def test_no_commands_are_a_frame_too() -> None:
@@ -156,11 +247,11 @@ def arrow_frame(metadata: dict[str, str]) -> bytes:
     "frame", [b"", b"no arrow at all", arrow_frame({}), arrow_frame({"bmq.frame": "999"})], ids=len
 )
 def test_a_frame_of_another_build_stops_the_job(unpack: Callable[[bytes], object], frame: bytes) -> None:
-    with pytest.raises(StateError, match=r"this build reads format 1\. Stop every worker"):
+    with pytest.raises(StateError, match=r"this build reads format 2\. Stop every worker"):
         unpack(frame)
 
 
 @pytest.mark.parametrize("frame", [b"", b"\xff", b"\x92\xcd\x03\xe7\x90"], ids=["empty", "broken", "format 999"])
 def test_a_frame_of_commands_of_another_build_stops_the_job(frame: bytes) -> None:
-    with pytest.raises(StateError, match=r"this build reads format 1\. Stop every worker"):
+    with pytest.raises(StateError, match=r"this build reads format 2\. Stop every worker"):
         unpack_commands(frame)

@@ -13,11 +13,15 @@ import pyarrow as pa
 from bmq.errors import StateError
 from bmq.kernels.hashing import hash_ids, shards_of
 from bmq.kernels.partition import count_by_shard, scatter_by_shard
-from bmq.records import Command, Delete, Ids, Put, Readings, Refused
+from bmq.records import Attributes, Command, Delete, Ids, Int64s, Put, Readings, Refused
+from bmq.wire.attribute_tables import concat_attributes, with_used_texts
 
-FORMAT = 1  # of every frame; a change of a layout below is a new number
+FORMAT = 2  # of every frame; a change of a layout below is a new number
 _FORMAT_KEY = b"bmq.frame"
 _ALIGNMENT = 8  # bytes; kernels are compiled for aligned arrays
+# Columns of those feeds only that have attributes, or hold readings back.
+_ATTRIBUTES = "attributes"
+_PARTITION = "partition"
 
 _DEAD_LETTERS = pa.schema(
     [
@@ -51,7 +55,10 @@ def pack_readings(readings: Readings, n_shards: int) -> list[bytes]:
         readings.record_times,
         readings.values,
     )
-    schema = _readings_schema(readings.values.shape[0])
+    rows_by_shard = None
+    if readings.attributes is not None or readings.partitions is not None:
+        rows_by_shard = np.argsort(shards, kind="stable")
+    schema = _readings_schema(readings)
     frames = []
     for shard in range(n_shards):
         first, last = row_starts[shard], row_starts[shard + 1]
@@ -66,8 +73,20 @@ def pack_readings(readings: Readings, n_shards: int) -> list[bytes]:
         )
         event_times, record_times, values = (column[..., first:last] for column in columns)
         numbers = map(pa.array, (event_times, record_times, *values))
-        frames.append(_pack(pa.record_batch([ids, *numbers], schema)))
+        options = [] if rows_by_shard is None else _option_columns(readings, rows_by_shard[first:last])
+        frames.append(_pack(pa.record_batch([ids, *numbers, *options], schema)))
     return frames
+
+
+def _option_columns(readings: Readings, rows: Int64s) -> list[pa.Array]:
+    """Return the columns of some rows that most feeds do not have, in the order of `_readings_schema`."""
+    columns = []
+    if readings.attributes is not None:
+        used = with_used_texts(readings.attributes.codes[rows], readings.attributes.texts)
+        columns.append(pa.DictionaryArray.from_arrays(used.codes, pa.array(used.texts, pa.string())))
+    if readings.partitions is not None:
+        columns.append(pa.array(readings.partitions[rows]))
+    return columns
 
 
 def unpack_readings(frame: bytes | memoryview) -> Readings:
@@ -79,16 +98,24 @@ def unpack_readings(frame: bytes | memoryview) -> Readings:
         The frame is of another format, or none.
     """
     batch = _unpack(frame)
-    ids, event_times, record_times, *values = batch.columns
+    ids, event_times, record_times, *others = batch.columns
+    names = batch.schema.names[3:]
     _, starts_buffer, bytes_buffer = ids.buffers()
     # Of no ids Arrow may write no start at all.
     starts = np.frombuffer(starts_buffer if len(ids) else bytes(8), np.int64, len(ids) + 1)
     id_bytes = np.frombuffer(bytes_buffer or b"", np.uint8)
+    partitions = others.pop().to_numpy() if names[-1] == _PARTITION else None
+    attributes = None
+    if _ATTRIBUTES in names:
+        column = others.pop()
+        attributes = Attributes(column.indices.to_numpy(), tuple(column.dictionary.to_pylist()))
     return Readings(
         Ids(starts, id_bytes, hash_ids(starts, id_bytes)),
         event_times.to_numpy(),
         record_times.to_numpy(),
-        np.stack([column.to_numpy() for column in values]),
+        np.stack([column.to_numpy() for column in others]),
+        attributes,
+        partitions,
     )
 
 
@@ -98,11 +125,15 @@ def concat_readings(parts: list[Readings]) -> Readings:
     Always a copy, even of one part: what `unpack_readings` returns is read-only, and each kernel behind would
     be compiled a second time for it.
     """
+    attributes = [part.attributes for part in parts if part.attributes is not None]
+    partitions = [part.partitions for part in parts if part.partitions is not None]
     return Readings(
         _concat_ids([part.ids for part in parts]),
         np.concatenate([part.event_times for part in parts]),
         np.concatenate([part.record_times for part in parts]),
         np.concatenate([part.values for part in parts], axis=1),
+        concat_attributes(attributes) if attributes else None,
+        np.concatenate(partitions) if partitions else None,
     )
 
 
@@ -119,16 +150,18 @@ def _concat_ids(parts: list[Ids]) -> Ids:
     )
 
 
-def _readings_schema(n_dimensions: int) -> pa.Schema:
-    return pa.schema(
-        [
-            pa.field("id", pa.large_binary()),
-            pa.field("event_time", pa.int64()),
-            pa.field("record_time", pa.int64()),
-            *(pa.field(f"value_{dimension}", pa.float64()) for dimension in range(n_dimensions)),
-        ],
-        metadata={_FORMAT_KEY: str(FORMAT)},
-    )
+def _readings_schema(readings: Readings) -> pa.Schema:
+    fields = [
+        pa.field("id", pa.large_binary()),
+        pa.field("event_time", pa.int64()),
+        pa.field("record_time", pa.int64()),
+        *(pa.field(f"value_{dimension}", pa.float64()) for dimension in range(readings.values.shape[0])),
+    ]
+    if readings.attributes is not None:
+        fields.append(pa.field(_ATTRIBUTES, pa.dictionary(pa.int32(), pa.string())))
+    if readings.partitions is not None:
+        fields.append(pa.field(_PARTITION, pa.int32()))
+    return pa.schema(fields, metadata={_FORMAT_KEY: str(FORMAT)})
 
 
 class _CommandFrame(msgspec.Struct, frozen=True, array_like=True):

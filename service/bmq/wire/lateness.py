@@ -1,0 +1,56 @@
+"""Readings that come too late, told within the records of one partition. Knows readings; not where they come from."""
+
+import numpy as np
+
+from bmq.kernels.hashing import hash_ids
+from bmq.kernels.plain_readings import gather_texts
+from bmq.records import NEVER, Attributes, Ids, Int64s, Readings
+
+
+class LateReadings:
+    """Drops the late readings of one partition, batch after batch in the order of the offsets.
+
+    A reading is late that is more than ``max_lateness_ms`` older than the newest one before it: event time was
+    settled there already, so its turn is over. Only the readings that this saw count; those of earlier micro-batches,
+    and of other partitions, are the shard's to compare with.
+
+    Parameters
+    ----------
+    max_lateness_ms : int
+        Above 0.
+    """
+
+    def __init__(self, max_lateness_ms: int) -> None:
+        self._max_lateness_ms = max_lateness_ms
+        self._newest = NEVER
+
+    def drop(self, readings: Readings, partition: int) -> tuple[Readings, int]:
+        """Return the readings that are not late, with their partition, and how many were late.
+
+        Linear; without a late one nothing is copied.
+        """
+        times = readings.event_times
+        newest = np.maximum.accumulate(np.concatenate(([self._newest], times)))
+        self._newest = int(newest[-1])
+        # The sum is on the side of the times, since NEVER has nothing below it.
+        is_late = times + self._max_lateness_ms < newest[:-1]
+        rows = np.flatnonzero(~is_late)
+        kept = readings if rows.size == times.size else _take(readings, rows)
+        partitions = np.full(rows.size, partition, dtype=np.int32)
+        return (
+            Readings(kept.ids, kept.event_times, kept.record_times, kept.values, kept.attributes, partitions),
+            times.size - rows.size,
+        )
+
+
+def _take(readings: Readings, rows: Int64s) -> Readings:
+    ids = readings.ids
+    starts, texts = gather_texts(rows, ids.starts[:-1], ids.starts[1:], ids.bytes)
+    attributes = readings.attributes
+    return Readings(
+        Ids(starts, texts, hash_ids(starts, texts)),
+        readings.event_times[rows],
+        readings.record_times[rows],
+        np.ascontiguousarray(readings.values[:, rows]),
+        None if attributes is None else Attributes(attributes.codes[rows], attributes.texts),
+    )
