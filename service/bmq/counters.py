@@ -36,12 +36,14 @@ class LatencyCounts(TypedDict):
 class ShardCounters(TypedDict):
     """The counters of one shard in one batch; an absent key counts nothing.
 
-    readings, late : feed -> readings.
+    readings, late : feed -> readings; the late ones are among the readings.
+    suppressed : feed -> events that `cooldown` or `max_events` of their query kept back.
     dead_letters : feed -> code -> records.
-    events : [kind, sign, reason, n] each.
+    events : [kind, sign, reason, n] each; of a transition the sign is empty and the reason its pattern.
     replies : status -> n.
     queries : kind -> standing queries after the batch (the same in every shard).
     streams : feed -> streams known to the shard after the batch.
+    clocks : feed -> how far its event time has come, epoch ms (the same in every shard); absent: no reading yet.
     visits, useful : engine -> index entries looked at, and those of them that became events.
     state_bytes : size of the shard's state after the batch.
     replica_rebuilds : replicas that had to be read anew from the state store.
@@ -50,11 +52,13 @@ class ShardCounters(TypedDict):
     shard: int
     readings: NotRequired[dict[str, int]]
     late: NotRequired[dict[str, int]]
+    suppressed: NotRequired[dict[str, int]]
     dead_letters: NotRequired[dict[str, dict[str, int]]]
     events: NotRequired[list[tuple[str, str, str, int]]]
     replies: NotRequired[dict[str, int]]
     queries: NotRequired[dict[str, int]]
     streams: NotRequired[dict[str, int]]
+    clocks: NotRequired[dict[str, int]]
     visits: NotRequired[dict[str, int]]
     useful: NotRequired[dict[str, int]]
     state_bytes: NotRequired[int]
@@ -85,6 +89,7 @@ class Totals:
 
     readings: Counter[str] = field(default_factory=Counter)
     late: Counter[str] = field(default_factory=Counter)
+    suppressed: Counter[str] = field(default_factory=Counter)
     dead_letters: Counter[tuple[str, str]] = field(default_factory=Counter)  # (feed, code)
     events: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # (kind, sign, reason)
     replies: Counter[str] = field(default_factory=Counter)
@@ -94,6 +99,7 @@ class Totals:
     latency_counts: list[int] = field(default_factory=lambda: [0] * (len(LATENCY_BUCKETS_SECONDS) + 1))
     latency_sum_seconds: float = 0.0
     queries: dict[str, int] = field(default_factory=dict)  # kind -> n
+    clocks: dict[str, int] = field(default_factory=dict)  # feed -> epoch ms
     streams_by_shard: dict[int, dict[str, int]] = field(default_factory=dict)  # shard -> feed -> n
     state_bytes_by_shard: dict[int, int] = field(default_factory=dict)  # shard -> bytes
 
@@ -110,6 +116,7 @@ class Totals:
     def _add_shard(self, counters: ShardCounters) -> None:
         self.readings.update(counters.get("readings", {}))
         self.late.update(counters.get("late", {}))
+        self.suppressed.update(counters.get("suppressed", {}))
         self.replies.update(counters.get("replies", {}))
         self.visits.update(counters.get("visits", {}))
         self.useful.update(counters.get("useful", {}))
@@ -118,6 +125,9 @@ class Totals:
                 self.dead_letters[feed, code] += n
         for kind, sign, reason, n in counters.get("events", ()):
             self.events[kind, sign, reason] += n
+        # Shards that had no work in the last batches are behind.
+        for feed, time in counters.get("clocks", {}).items():
+            self.clocks[feed] = max(time, self.clocks.get(feed, time))
         self.replica_rebuilds += counters.get("replica_rebuilds", 0)
         if "latency" in counters:
             counts = counters["latency"]["counts"]

@@ -62,7 +62,7 @@ class Metrics:
         self._lock = threading.Lock()
         self._totals = Totals()
         for feed in feeds:
-            self._totals.readings[feed] = self._totals.late[feed] = 0
+            self._totals.readings[feed] = self._totals.late[feed] = self._totals.suppressed[feed] = 0
         self._registry = CollectorRegistry()
         self._registry.register(_TotalsCollector(self._totals, self._lock))
         self._batch_seconds = Histogram(
@@ -145,16 +145,22 @@ class _TotalsCollector(Collector):
         yield _counter("bmq_readings_total", "Readings read, late ones included.", ["feed"], totals.readings)
         yield _counter(
             "bmq_events_total",
-            "Crossings written, whether or not one event holds several.",
+            "Crossings and transitions written, whether or not one event holds several.",
             ["kind", "sign", "reason"],
             totals.events,
         )
         yield _counter("bmq_dead_letters_total", "Records that were no reading.", ["feed", "code"], totals.dead_letters)
         yield _counter(
             "bmq_late_readings_total",
-            "Readings older than the last one of their stream; they change nothing.",
+            "Readings older than the last one of their stream, or than max_lateness allows; they change nothing.",
             ["feed"],
             totals.late,
+        )
+        yield _counter(
+            "bmq_suppressed_events_total",
+            "Events that cooldown or max_events of their query kept back.",
+            ["feed"],
+            totals.suppressed,
         )
         yield _counter("bmq_replies_total", "Control commands answered.", ["status"], totals.replies)
         yield _counter(
@@ -171,6 +177,12 @@ class _TotalsCollector(Collector):
         totals = self._totals
         yield _gauge("bmq_queries", "Standing queries.", ["kind"], totals.queries)
         yield _gauge("bmq_streams", "Streams seen.", ["feed"], totals.streams())
+        yield _gauge(
+            "bmq_clock_seconds",
+            "How far the feed's event time has come, in seconds since 1970.",
+            ["feed"],
+            {feed: time / 1000 for feed, time in totals.clocks.items()},
+        )
         yield _gauge(
             "bmq_processing_efficiency",
             "Part of the visited index entries that became events, since the start (the papers' PE).",

@@ -22,6 +22,8 @@ PROMISED = {
     "bmq_events_total": ("counter", {"kind", "sign", "reason"}),
     "bmq_dead_letters_total": ("counter", {"feed", "code"}),
     "bmq_late_readings_total": ("counter", {"feed"}),
+    "bmq_suppressed_events_total": ("counter", {"feed"}),
+    "bmq_clock_seconds": ("gauge", {"feed"}),
     "bmq_queries": ("gauge", {"kind"}),
     "bmq_streams": ("gauge", {"feed"}),
     "bmq_replies_total": ("counter", {"status"}),
@@ -39,6 +41,8 @@ FULL: ShardCounters = {
     "shard": 0,
     "readings": {"stocks": 90, "vehicles": 10},
     "late": {"stocks": 3},
+    "suppressed": {"stocks": 5},
+    "clocks": {"stocks": 1_700_000_000_500},
     "dead_letters": {"stocks": {"not_json": 2, "wrong_type": 1}},
     "events": [("border", "+", "moved", 5), ("border", "-", "moved", 4)],
     "replies": {"accepted": 7, "rejected": 1},
@@ -121,6 +125,8 @@ def test_the_numbers_of_one_batch_come_back(metrics: Metrics) -> None:
     expected = {
         ("bmq_readings_total", (("feed", "stocks"),)): 90,
         ("bmq_late_readings_total", (("feed", "stocks"),)): 3,
+        ("bmq_suppressed_events_total", (("feed", "stocks"),)): 5,
+        ("bmq_clock_seconds", (("feed", "stocks"),)): 1_700_000_000.5,
         ("bmq_dead_letters_total", (("code", "not_json"), ("feed", "stocks"))): 2,
         ("bmq_events_total", (("kind", "border"), ("reason", "moved"), ("sign", "-"))): 4,
         ("bmq_replies_total", (("status", "rejected"),)): 1,
@@ -184,6 +190,14 @@ def test_a_shard_that_is_absent_in_a_batch_keeps_its_sizes() -> None:
 
     assert totals.streams() == {"f": 16}
     assert totals.state_bytes() == 160
+
+
+def test_a_clock_is_that_of_the_shard_that_is_furthest_since_others_may_have_had_no_work() -> None:
+    totals = Totals()
+    totals.add([{"shard": 1, "clocks": {"f": 7, "g": -5}}, {"shard": 0, "clocks": {"f": 6}}])
+    totals.add([{"shard": 0, "clocks": {"f": 6, "g": -4}}])
+
+    assert totals.clocks == {"f": 7, "g": -4}
 
 
 def test_a_query_counts_once_and_not_once_a_shard() -> None:

@@ -132,7 +132,7 @@ def commit(replica: Replica, head: Head, store: Store, next_offsets: dict[str, d
     """
     delta = replica.monitor.take_delta()
     new = replace_offsets(head, next_offsets)
-    if delta.commands or delta.streams or delta.silent:
+    if any((delta.commands, delta.streams, delta.silent, delta.clocks, delta.held, delta.pairs)):
         token = secrets.token_bytes(8)
         entry = msgspec.msgpack.encode(Entry(head.token, token, pack_delta(delta)))
         store.put(_entry_key(head.version + 1), entry)  # 1

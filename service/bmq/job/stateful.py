@@ -4,7 +4,7 @@ The only code that is called by `transformWithStateInPandas`. For each shard and
 
 1. read the head, bring the replica to it (`job.replicas`);
 2. take the frames: commands by offset, readings by feed and partition, dead letters;
-3. apply the commands, then advance by the readings;
+3. apply the commands, then advance each feed by its readings and its clock;
 4. write the delta and the head;
 5. give out events, replies, dead letters and one row of counters.
 
@@ -13,7 +13,7 @@ The replica leaves the cache before step 3 and comes back after step 4, so a tas
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,16 +25,17 @@ from pyspark import TaskContext
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from bmq.counters import ShardCounters, count_latencies
-from bmq.job.decode import Kind
 from bmq.job.output import counters_row, message_rows
 from bmq.job.plan import Plan
+from bmq.job.received import Frames, read_frames
 from bmq.job.replicas import Head, Replica, catch_up, commit, read_head, state_bytes
 from bmq.monitor.joined import cut_crossings
 from bmq.monitor.monitor import Monitor
-from bmq.records import Command, Crossings, Readings, Reason, Reply, Sign
+from bmq.records import NEVER, Clock, Crossings, Pattern, Reason, Reply, Sign
 from bmq.wire.dead_letters import render_dead_letters
 from bmq.wire.events import render_crossings
-from bmq.wire.frames import concat_readings, unpack_commands, unpack_dead_letters, unpack_readings
+from bmq.wire.frames import concat_readings
+from bmq.wire.membership import render_membership
 from bmq.wire.replies import render_replies
 
 # Messages that are rendered and leave at once: some megabytes. A column of Arrow's holds 2 GiB, and the JVM keeps ten
@@ -76,19 +77,6 @@ class SparkStore:
         self._log.removeKey((key,))
 
 
-@dataclass(slots=True)
-class Frames:
-    """What one shard received in one batch, in the order in which it applies.
-
-    next_offsets : feed -> partition -> first offset after this batch.
-    """
-
-    commands: list[Command] = field(default_factory=list)
-    readings: dict[str, list[Readings]] = field(default_factory=dict)
-    dead_letters: list[pa.RecordBatch] = field(default_factory=list)
-    next_offsets: dict[str, dict[int, int]] = field(default_factory=dict)
-
-
 class ShardProcessor(StatefulProcessor):
     """Spark's face of the monitors."""
 
@@ -119,7 +107,7 @@ class ShardProcessor(StatefulProcessor):
             self._store,
             lambda: Monitor(plan.feeds, plan.silent_tombstones_before),
         )
-        outcome = run_batch(replica.monitor, frames)  # 3
+        outcome = run_batch(replica.monitor, frames, plan.feeds)  # 3
         new_head = commit(replica, head, self._store, frames.next_offsets)  # 4
         _replicas[plan.run_id, shard] = replica
         for batch in render(plan, shard, head, frames, outcome):  # 5
@@ -132,42 +120,34 @@ class ShardProcessor(StatefulProcessor):
 class Outcome:
     """What one batch did to one shard.
 
+    late, suppressed : feed -> readings that changed nothing, events that an option of their query keeps back.
     visits, useful : index entries looked at for readings, and those of them that became crossings.
     """
 
     replies: list[Reply]
     crossings: list[Crossings]
-    late: dict[str, int]
-    visits: int
-    useful: int
+    late: dict[str, int] = field(default_factory=dict)
+    suppressed: dict[str, int] = field(default_factory=dict)
+    visits: int = 0
+    useful: int = 0
 
 
-def read_frames(rows: pd.DataFrame) -> Frames:
-    """Return the frames of one shard in the order of (kind, feed, partition, offset)."""
-    frames = Frames()
-    ordered = rows.sort_values(["kind", "feed", "partition", "first_offset"], kind="stable")
-    for row in ordered.itertuples(index=False):
-        if row.kind == Kind.COMMANDS:
-            frames.commands.extend(unpack_commands(row.frame))
-            continue
-        if row.kind == Kind.DEAD_LETTERS:
-            frames.dead_letters.append(unpack_dead_letters(row.frame))
-            continue
-        frames.next_offsets.setdefault(row.feed, {})[int(row.partition)] = int(row.next_offset)
-        readings = unpack_readings(row.frame)
-        if len(readings):
-            frames.readings.setdefault(row.feed, []).append(readings)
-    return frames
+def run_batch(monitor: Monitor, frames: Frames, feeds: Iterable[str]) -> Outcome:
+    """Apply commands, then readings; both in order.
 
-
-def run_batch(monitor: Monitor, frames: Frames) -> Outcome:
-    """Apply commands, then readings; both in order."""
+    Every feed advances in every batch, one without readings too: its clock may have moved, and a command may have
+    begun what is due already.
+    """
     applied = monitor.apply(frames.commands)
-    outcome = Outcome(applied.replies, applied.crossings, {}, 0, 0)
-    for feed, parts in frames.readings.items():
-        advanced = monitor.advance(feed, concat_readings(parts))
+    outcome = Outcome(applied.replies, applied.crossings)
+    for feed in feeds:
+        parts = frames.readings.get(feed)
+        readings = None if parts is None else concat_readings(parts)
+        advanced = monitor.advance(feed, readings, frames.clocks.get(feed, Clock()))
+        outcome.replies.extend(advanced.replies)
         outcome.crossings.append(advanced.crossings)
-        outcome.late[feed] = advanced.n_late
+        outcome.late[feed] = advanced.n_late + frames.late.get(feed, 0)
+        outcome.suppressed[feed] = advanced.n_suppressed
         outcome.visits += advanced.visits
         outcome.useful += len(advanced.crossings)
     return outcome
@@ -184,6 +164,10 @@ def render(plan: Plan, shard: int, head: Head, frames: Frames, outcome: Outcome)
                 key=plan.events_key,
                 layout=plan.events_layout,
             )
+            if plan.membership_topic is not None:
+                members = render_membership(piece, plan.feeds[crossings.feed], topic=plan.membership_topic)
+                if members.num_rows:
+                    yield members
     if shard == 0 and outcome.replies:
         offsets = {
             feed: {str(p): at for p, at in (partitions | head.next_offsets.get(feed, {})).items()}
@@ -200,29 +184,29 @@ def count(
     shard: int, frames: Frames, outcome: Outcome, monitor: Monitor, head: Head, *, is_rebuilt: bool
 ) -> ShardCounters:
     """Return the counters of one batch and shard."""
-    events: Counter[tuple[str, Reason]] = Counter()
+    events: Counter[tuple[str, str, str]] = Counter()
     latencies = []
     now_ms = time.time_ns() // 1_000_000
     for crossings in outcome.crossings:
-        codes = (crossings.signs == Sign.ENTERED) * len(Reason) + crossings.reasons
-        for code, n in enumerate(np.bincount(codes).tolist()):
-            if n:
-                events["-+"[code // len(Reason)], Reason(code % len(Reason))] += n
+        events += count_events(crossings)
         caused = crossings.record_times >= 0
         latencies.append(now_ms - crossings.record_times[caused])
+    left_out = Counter(frames.late)  # they were read, too
     dead: dict[str, Counter[str]] = {}
     for letters in frames.dead_letters:
         for feed, code in zip(letters["feed"].to_pylist(), letters["code"].to_pylist(), strict=True):
             dead.setdefault(feed, Counter())[code] += 1
     counters: ShardCounters = {
         "shard": shard,
-        "readings": {feed: sum(map(len, parts)) for feed, parts in frames.readings.items()},
-        "late": outcome.late,
+        "readings": dict(Counter({feed: sum(map(len, parts)) for feed, parts in frames.readings.items()}) + left_out),
+        "late": {feed: n for feed, n in outcome.late.items() if n},
+        "suppressed": {feed: n for feed, n in outcome.suppressed.items() if n},
         "dead_letters": {feed: dict(codes) for feed, codes in dead.items()},
-        "events": [("border", sign, reason.text, n) for (sign, reason), n in events.items()],
+        "events": [(*key, n) for key, n in events.items()],
         "replies": dict(Counter(reply.status.value for reply in outcome.replies)) if shard == 0 else {},
         "queries": {"border": monitor.n_queries},
         "streams": monitor.n_streams(),
+        "clocks": monitor.clocks(),
         "visits": {"border": outcome.visits},
         "useful": {"border": outcome.useful},
         "state_bytes": state_bytes(head),
@@ -231,6 +215,23 @@ def count(
     if latencies:
         counters["latency"] = count_latencies(np.concatenate(latencies))
     return counters
+
+
+def count_events(crossings: Crossings) -> Counter[tuple[str, str, str]]:
+    """Return how many events there are of each kind, sign and reason; of a transition the reason is its pattern."""
+    counts: Counter[tuple[str, str, str]] = Counter()
+    is_border = np.ones(len(crossings), dtype=np.bool_)
+    if crossings.began is not None:
+        is_border = crossings.began == NEVER
+        patterns = np.array([query.pattern or 0 for query in crossings.queries], dtype=np.int8)
+        for pattern, n in enumerate(np.bincount(patterns[crossings.query_rows[~is_border]]).tolist()):
+            if n:
+                counts["transition", "", Pattern(pattern).text] = n
+    codes = (crossings.signs == Sign.ENTERED) * len(Reason) + crossings.reasons
+    for code, n in enumerate(np.bincount(codes[is_border]).tolist()):
+        if n:
+            counts["border", "-+"[code // len(Reason)], Reason(code % len(Reason)).text] = n
+    return counts
 
 
 def _take_replica(run_id: str, shard: int) -> Replica | None:

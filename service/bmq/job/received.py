@@ -1,0 +1,62 @@
+"""What one shard received in one batch: rows of `job.decode` to commands, readings and clocks.
+
+Knows the rows' columns and the order in which a shard takes them; not what they do to it.
+"""
+
+from dataclasses import dataclass, field
+
+import pandas as pd
+import pyarrow as pa
+
+from bmq.job.decode import Kind
+from bmq.records import NEVER, Clock, Command, Readings
+from bmq.wire.frames import unpack_commands, unpack_dead_letters, unpack_readings
+
+
+@dataclass(slots=True)
+class Frames:
+    """What one shard received in one batch, in the order in which it applies.
+
+    Attributes
+    ----------
+    readings : feed -> its readings in this shard, ascending by (partition, offset).
+    late : feed -> readings that were left out where they were decoded, since they were too old.
+    clocks : feed -> the earliest and the latest event time of the batch over all shards, marks included.
+    next_offsets : feed -> partition -> first offset after this batch.
+    """
+
+    commands: list[Command] = field(default_factory=list)
+    readings: dict[str, list[Readings]] = field(default_factory=dict)
+    late: dict[str, int] = field(default_factory=dict)
+    clocks: dict[str, Clock] = field(default_factory=dict)
+    dead_letters: list[pa.RecordBatch] = field(default_factory=list)
+    next_offsets: dict[str, dict[int, int]] = field(default_factory=dict)
+
+
+def read_frames(rows: pd.DataFrame) -> Frames:
+    """Return the frames of one shard in the order of (kind, feed, partition, offset)."""
+    frames = Frames()
+    ordered = rows.sort_values(["kind", "feed", "partition", "first_offset"], kind="stable")
+    for row in ordered.itertuples(index=False):
+        match row.kind:
+            case Kind.COMMANDS:
+                frames.commands.extend(unpack_commands(row.frame))
+            case Kind.DEAD_LETTERS:
+                frames.dead_letters.append(unpack_dead_letters(row.frame))
+            case Kind.MARKS:
+                _move_clock(frames, row.feed, NEVER, int(row.latest))
+            case Kind.READINGS:
+                frames.next_offsets.setdefault(row.feed, {})[int(row.partition)] = int(row.next_offset)
+                _move_clock(frames, row.feed, int(row.earliest), int(row.latest))
+                if row.late:
+                    frames.late[row.feed] = frames.late.get(row.feed, 0) + int(row.late)
+                readings = unpack_readings(row.frame)
+                if len(readings):
+                    frames.readings.setdefault(row.feed, []).append(readings)
+    return frames
+
+
+def _move_clock(frames: Frames, feed: str, earliest: int, latest: int) -> None:
+    clock = frames.clocks.get(feed, Clock())
+    known = [time for time in (earliest, clock.earliest) if time != NEVER]
+    frames.clocks[feed] = Clock(max(latest, clock.time), min(known, default=NEVER))

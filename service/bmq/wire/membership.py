@@ -1,0 +1,80 @@
+"""Who is inside now, as messages of a compacted topic: one key a member, null when it has left.
+
+    key     ["garage-17","vehicles","v7"]     query id, feed, stream id
+    value   {"query_id":"garage-17","query_version":18,"feed":"vehicles","stream_id":"v7","since":…,"value":{…}}
+
+The feed is in the key since a stream is a feed and an id: a query that moves to another feed leaves a stream there
+and may enter one of the same id here, in any order.
+
+Made from the same crossings as the events, so the topic says what they say: silent members and suppressed visits are
+in neither. A pass begins and ends on the way, and a transition is no membership: both are left out.
+"""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bmq.records import NEVER, Bools, Crossings, Feed, Sign
+from bmq.wire.json_texts import escaped, quote, value_pieces
+from bmq.wire.messages import MESSAGE_SCHEMA, join_texts, message_batch, text_column
+
+
+def render_membership(crossings: Crossings, feed: Feed, *, topic: str) -> pa.RecordBatch:
+    """Return the messages of the crossings of one feed, in their order; none for a pass or a transition.
+
+    Parameters
+    ----------
+    topic : the membership topic.
+
+    Returns
+    -------
+    RecordBatch of `messages.MESSAGE_SCHEMA`, without headers
+
+    Raises
+    ------
+    pyarrow.ArrowCapacityError
+        More than 2 GiB of text; pass fewer crossings at a time.
+    """
+    rows = np.flatnonzero(_is_membership(crossings))
+    n = rows.size
+    if not n:
+        return pa.RecordBatch.from_pylist([], MESSAGE_SCHEMA)
+    # Only definitions that are named in the rows: a batch of crossings may carry those of thousands of queries.
+    used, query_rows = np.unique(crossings.query_rows[rows], return_inverse=True)
+    queries = [crossings.queries[row] for row in used]
+    of_query = pa.array(query_rows)
+    feed_name = quote(feed.name)
+    streams = escaped(text_column(crossings.ids.starts, crossings.ids.bytes), crossings.ids.bytes).take(pa.array(rows))
+
+    key_heads = pa.array([f'[{quote(query.query_id)},{feed_name},"' for query in queries], pa.string())
+    keys = join_texts(n, key_heads.take(of_query), streams, '"]')
+    value_heads = pa.array(
+        [
+            f'{{"query_id":{quote(query.query_id)},"query_version":{query.version},"feed":{feed_name},"stream_id":"'
+            for query in queries
+        ],
+        pa.string(),
+    )
+    values = join_texts(
+        n,
+        value_heads.take(of_query),
+        streams,
+        '","since":',
+        pa.array(crossings.event_times[rows]).cast(pa.string()),
+        ',"value":',
+        *value_pieces(feed.dimensions, crossings.values[:, rows]),
+        "}",
+    )
+    is_inside = pa.array(crossings.signs[rows] == Sign.ENTERED)
+    values = pc.if_else(is_inside, values, pa.scalar(None, pa.string()))
+    headers = pa.array([[]] * n, MESSAGE_SCHEMA.field("headers").type)
+    return message_batch(pa.repeat(topic, n), keys, values, headers)
+
+
+def _is_membership(crossings: Crossings) -> Bools:
+    is_membership = np.ones(len(crossings), dtype=np.bool_)
+    if crossings.began is not None:
+        is_membership &= crossings.began == NEVER
+    if crossings.passes is not None:
+        is_membership &= crossings.passes == 0
+    return is_membership

@@ -1,0 +1,75 @@
+"""What a shard makes of the rows that reach it in a batch."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bmq.job.decode import FRAME_SCHEMA, Kind
+from bmq.job.received import Frames, read_frames
+from bmq.records import NEVER, Clock, Delete, Readings
+from bmq.wire.frames import pack_commands, pack_readings
+from tests.crossings import make_ids
+
+
+def row(kind: Kind, **columns: Any) -> dict[str, Any]:
+    usual = {"shard": 0, "kind": int(kind), "feed": "f", "partition": 0, "first_offset": 0, "next_offset": 0}
+    return usual | {"frame": b"", "earliest": NEVER, "latest": NEVER, "late": 0} | columns
+
+
+def readings_row(*times: int, partition: int = 0, first_offset: int = 0, **columns: Any) -> dict[str, Any]:
+    """Return a row of a shard that got these readings; ``columns`` say what all shards got."""
+    n = len(times)
+    event_times = np.array(times, dtype=np.int64)
+    readings = Readings(make_ids(f"s{time}" for time in times), event_times, event_times, np.zeros((1, n)))
+    seen = {"earliest": min(times, default=NEVER), "latest": max(times, default=NEVER)} | columns
+    (frame,) = pack_readings(readings, 1)
+    next_offset = first_offset + n
+    return row(
+        Kind.READINGS, partition=partition, first_offset=first_offset, next_offset=next_offset, frame=frame, **seen
+    )
+
+
+def received(*rows: dict[str, Any]) -> Frames:
+    return read_frames(pd.DataFrame(rows, columns=FRAME_SCHEMA.names))
+
+
+def test_readings_come_by_partition_and_offset_however_the_rows_come() -> None:
+    frames = received(
+        readings_row(5, partition=1),
+        readings_row(4, 9, partition=0, first_offset=7),
+        readings_row(1, partition=0, first_offset=3),
+    )
+
+    assert [part.event_times.tolist() for part in frames.readings["f"]] == [[1], [4, 9], [5]]
+    assert frames.next_offsets == {"f": {0: 9, 1: 1}}
+
+
+def test_commands_come_by_offset() -> None:
+    rows = [
+        row(Kind.COMMANDS, feed="", first_offset=at, frame=pack_commands([Delete(at, f"q{at}")])) for at in (8, 2, 5)
+    ]
+
+    assert [command.offset for command in received(*rows).commands] == [2, 5, 8]
+
+
+def test_the_clock_spans_the_readings_of_all_shards_and_partitions() -> None:
+    frames = received(readings_row(5, earliest=2, latest=6), readings_row(partition=1, earliest=4, latest=9))
+
+    assert frames.clocks == {"f": Clock(9, 2)}
+    assert len(frames.readings["f"]) == 1
+
+
+def test_an_arrow_batch_without_a_good_reading_moves_no_clock() -> None:
+    assert received(readings_row()).clocks == {"f": Clock()}
+
+
+def test_a_mark_moves_the_clock_and_is_no_earliest_reading() -> None:
+    frames = received(row(Kind.MARKS, latest=70), row(Kind.MARKS, feed="g"), readings_row(5))
+
+    assert frames.clocks == {"f": Clock(70, 5), "g": Clock()}
+
+
+def test_late_readings_of_all_rows_are_counted_together() -> None:
+    assert received(readings_row(5, late=2), readings_row(6, late=3, partition=1)).late == {"f": 5}
+    assert received(readings_row(5)).late == {}
