@@ -5,8 +5,10 @@
 A row with an empty frame is sent too: it tells every shard how far each partition was read, which replies name.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +16,14 @@ import pyarrow.compute as pc
 
 from bmq.job.output_topics import OutputTopics
 from bmq.job.plan import Plan
-from bmq.records import Feed
+from bmq.records import NEVER, Feed
 from bmq.wire.control import parse_command
 from bmq.wire.frames import pack_commands, pack_dead_letters, pack_readings
+from bmq.wire.lateness import LateReadings
+from bmq.wire.marks import parse_mark
 from bmq.wire.readings import Decoded, Decoder
+
+_log = logging.getLogger(__name__)
 
 
 class Kind(IntEnum):
@@ -26,6 +32,7 @@ class Kind(IntEnum):
     COMMANDS = 0
     READINGS = 1
     DEAD_LETTERS = 2
+    MARKS = 3  # nothing; the row's `latest` is how far the feed's clock has come without readings
 
 
 FRAME_SCHEMA = pa.schema(
@@ -37,9 +44,16 @@ FRAME_SCHEMA = pa.schema(
         pa.field("first_offset", pa.int64()),
         pa.field("next_offset", pa.int64()),
         pa.field("frame", pa.binary()),
+        # Of the readings of all shards that came together, the late ones left out; NEVER: there was none.
+        pa.field("earliest", pa.int64()),
+        pa.field("latest", pa.int64()),
+        pa.field("late", pa.int64()),  # how many were left out, said to one shard only
     ]
 )
-FRAME_DDL = "shard int, kind int, feed string, partition int, first_offset long, next_offset long, frame binary"
+FRAME_DDL = (
+    "shard int, kind int, feed string, partition int, first_offset long, next_offset long, frame binary, "
+    "earliest long, latest long, late long"
+)
 
 # A definition may name thousands of streams, and every shard gets each frame: more would come near Arrow's 2 GiB.
 COMMANDS_PER_FRAME = 500
@@ -47,27 +61,81 @@ COMMANDS_PER_FRAME = 500
 Arrow = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
+class _Row(NamedTuple):
+    """One row of FRAME_SCHEMA."""
+
+    shard: int
+    kind: Kind
+    feed: str
+    partition: int
+    first_offset: int
+    next_offset: int
+    frame: bytes
+    earliest: int = NEVER
+    latest: int = NEVER
+    late: int = 0
+
+
 def decode_control(plan: Plan) -> Arrow:
-    """Return the function that turns control records (key, value, offset) into one copy for every shard."""
+    """Return the function that turns records of the control and the clock topic into one copy for every shard.
+
+    Its input has the columns topic, key, value and offset; a task reads one topic.
+    """
 
     def decode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         output_topics = OutputTopics(plan)
         for batch in batches:
             if not batch.num_rows:
                 continue
-            keys, values, offsets = (batch.column(name).to_pylist() for name in ("key", "value", "offset"))
-            commands = [
-                parse_command(key, value, offset, plan.feeds, plan.output_prefix, plan.reserved_topics)
-                for key, value, offset in zip(keys, values, offsets, strict=True)
-            ]
-            commands = output_topics.ensure(commands)
-            for i in range(0, len(commands), COMMANDS_PER_FRAME):
-                part = commands[i : i + COMMANDS_PER_FRAME]
-                frame = pack_commands(part)
-                for key in plan.shard_keys:
-                    yield _rows([(key, Kind.COMMANDS, "", 0, part[0].offset, part[-1].offset + 1, frame)])
+            if batch.column("topic")[0].as_py() == plan.clock_topic:
+                yield from _decode_marks(plan, batch)
+            else:
+                yield from _decode_commands(plan, output_topics, batch)
 
     return decode
+
+
+def _decode_commands(plan: Plan, output_topics: OutputTopics, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    keys, values, offsets = (batch.column(name).to_pylist() for name in ("key", "value", "offset"))
+    commands = [
+        parse_command(key, value, offset, plan.feeds, plan.output_prefix, plan.reserved_topics)
+        for key, value, offset in zip(keys, values, offsets, strict=True)
+    ]
+    commands = output_topics.ensure(commands)
+    for i in range(0, len(commands), COMMANDS_PER_FRAME):
+        part = commands[i : i + COMMANDS_PER_FRAME]
+        frame = pack_commands(part)
+        for key in plan.shard_keys:
+            yield _rows([_Row(key, Kind.COMMANDS, "", 0, part[0].offset, part[-1].offset + 1, frame)])
+
+
+def _decode_marks(plan: Plan, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Yield the latest mark of each feed. One that moves nothing is sent too: it is there to make every shard run."""
+    offsets = batch.column("offset")
+    first, after = offsets[0].as_py(), offsets[-1].as_py() + 1
+    marks = [parse_mark(value) for value in batch.column("value").to_pylist()]
+    latest: dict[str, int] = {}
+    for mark in marks:
+        if mark is not None and mark[0] in plan.feeds:  # a feed may have left the configuration
+            feed, event_time = mark
+            latest[feed] = max(latest.get(feed, NEVER), NEVER if event_time is None else event_time)
+    if n_bad := marks.count(None):
+        _log.warning(
+            "%s: %d records of offsets %d to %d are no marks and were passed over. Nobody but the service writes to "
+            "this topic: find out who does.",
+            plan.clock_topic,
+            n_bad,
+            first,
+            after - 1,
+        )
+    if latest:
+        yield _rows(
+            [
+                _Row(key, Kind.MARKS, feed, 0, first, after, b"", latest=event_time)
+                for feed, event_time in latest.items()
+                for key in plan.shard_keys
+            ]
+        )
 
 
 def decode_readings(plan: Plan) -> Arrow:
@@ -78,34 +146,47 @@ def decode_readings(plan: Plan) -> Arrow:
     """
 
     def decode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        feeds = plan.feed_by_topic()
-        decoders: dict[str, Decoder] = {}
+        decoders = {topic: _FeedDecoder(plan, feed) for topic, feed in plan.feed_by_topic().items()}
         for batch in batches:
-            if not batch.num_rows:
-                continue
-            feed = feeds[batch.column("topic")[0].as_py()]
-            decoder = decoders.setdefault(feed.name, Decoder(feed))
-            yield _decode_batch(plan, feed, decoder, batch)
+            if batch.num_rows:
+                yield decoders[batch.column("topic")[0].as_py()].decode(batch)
 
     return decode
 
 
-def _decode_batch(plan: Plan, feed: Feed, decoder: Decoder, batch: pa.RecordBatch) -> pa.RecordBatch:
-    partition = batch.column("partition")[0].as_py()
-    offsets = batch.column("offset")
-    first, after = offsets[0].as_py(), offsets[-1].as_py() + 1
-    record_times = batch.column("timestamp").cast(pa.int64()).to_numpy() // 1000  # microseconds to milliseconds
-    decoded = decoder.decode(batch.column("key"), batch.column("value"), record_times)
-    frames = pack_readings(decoded.readings, plan.n_shards)
-    rows = [
-        (key, Kind.READINGS, feed.name, partition, first, after, frame)
-        for key, frame in zip(plan.shard_keys, frames, strict=True)
-    ]
-    if decoded.bad:
-        key = plan.shard_keys[partition % plan.n_shards]
-        frame = _dead_letters(feed, batch, decoded)
-        rows.append((key, Kind.DEAD_LETTERS, feed.name, partition, first, after, frame))
-    return _rows(rows)
+class _FeedDecoder:
+    """Decodes the records of one partition of one feed in one task."""
+
+    def __init__(self, plan: Plan, feed: Feed) -> None:
+        self._plan = plan
+        self._feed = feed
+        self._decoder = Decoder(feed)
+        self._late = LateReadings(feed.max_lateness_ms) if feed.max_lateness_ms else None
+
+    def decode(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows of one batch of records, the next ones of the partition."""
+        plan, feed = self._plan, self._feed
+        partition = batch.column("partition")[0].as_py()
+        offsets = batch.column("offset")
+        first, after = offsets[0].as_py(), offsets[-1].as_py() + 1
+        record_times = batch.column("timestamp").cast(pa.int64()).to_numpy() // 1000  # microseconds to milliseconds
+        decoded = self._decoder.decode(batch.column("key"), batch.column("value"), record_times)
+        readings, n_late = decoded.readings, 0
+        if self._late is not None:
+            readings, n_late = self._late.drop(readings, partition)
+        times = readings.event_times
+        earliest, latest = (int(times.min()), int(times.max())) if times.size else (NEVER, NEVER)
+        rows = [
+            _Row(key, Kind.READINGS, feed.name, partition, first, after, frame, earliest, latest)
+            for key, frame in zip(plan.shard_keys, pack_readings(readings, plan.n_shards), strict=True)
+        ]
+        # One shard is told what concerns no stream; which one does not matter.
+        shard = partition % plan.n_shards
+        rows[shard] = rows[shard]._replace(late=n_late)
+        if decoded.bad:
+            frame = _dead_letters(feed, batch, decoded)
+            rows.append(_Row(plan.shard_keys[shard], Kind.DEAD_LETTERS, feed.name, partition, first, after, frame))
+        return _rows(rows)
 
 
 def _dead_letters(feed: Feed, batch: pa.RecordBatch, decoded: Decoded) -> bytes:
@@ -122,7 +203,7 @@ def _dead_letters(feed: Feed, batch: pa.RecordBatch, decoded: Decoded) -> bytes:
     )
 
 
-def _rows(rows: list[tuple[int, Kind, str, int, int, int, bytes]]) -> pa.RecordBatch:
+def _rows(rows: list[_Row]) -> pa.RecordBatch:
     columns = zip(*rows, strict=True)
     arrays = [
         pa.array(np.array(column) if pa.types.is_integer(field.type) else column, field.type)

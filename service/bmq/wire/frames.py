@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from bmq.errors import StateError
 from bmq.kernels.hashing import hash_ids, shards_of
-from bmq.kernels.partition import count_by_shard, scatter_by_shard
+from bmq.kernels.partition import count_by_shard, rows_by_shard, scatter_by_shard
 from bmq.records import Attributes, Command, Delete, Ids, Int64s, Put, Readings, Refused
 from bmq.wire.attribute_tables import concat_attributes, with_used_texts
 
@@ -55,9 +55,8 @@ def pack_readings(readings: Readings, n_shards: int) -> list[bytes]:
         readings.record_times,
         readings.values,
     )
-    rows_by_shard = None
-    if readings.attributes is not None or readings.partitions is not None:
-        rows_by_shard = np.argsort(shards, kind="stable")
+    has_options = readings.attributes is not None or readings.partitions is not None
+    rows = rows_by_shard(shards, row_starts) if has_options else None
     schema = _readings_schema(readings)
     frames = []
     for shard in range(n_shards):
@@ -73,7 +72,7 @@ def pack_readings(readings: Readings, n_shards: int) -> list[bytes]:
         )
         event_times, record_times, values = (column[..., first:last] for column in columns)
         numbers = map(pa.array, (event_times, record_times, *values))
-        options = [] if rows_by_shard is None else _option_columns(readings, rows_by_shard[first:last])
+        options = [] if rows is None else _option_columns(readings, rows[first:last])
         frames.append(_pack(pa.record_batch([ids, *numbers, *options], schema)))
     return frames
 
