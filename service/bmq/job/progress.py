@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 
 import msgspec
 from pyspark.sql.streaming.listener import (
@@ -13,6 +14,7 @@ from pyspark.sql.streaming.listener import (
 )
 
 from bmq.counters import ShardCounters
+from bmq.job.idle import IdleFeeds
 from bmq.job.pipeline import OBSERVATION
 from bmq.job.plan import Plan
 from bmq.metrics import Metrics
@@ -21,13 +23,14 @@ _decode = msgspec.json.Decoder(ShardCounters).decode
 
 
 class ProgressListener(StreamingQueryListener):
-    """Feeds the metrics; called by Spark on a thread of its own.
+    """Feeds the metrics, and tells how silent the feeds are; called by Spark on a thread of its own.
 
     batch_ended : set whenever a batch has ended.
     """
 
-    def __init__(self, metrics: Metrics, plan: Plan) -> None:
+    def __init__(self, metrics: Metrics, plan: Plan, idle_feeds: IdleFeeds) -> None:
         self._metrics = metrics
+        self._idle_feeds = idle_feeds
         self._feed_by_topic = {feed.topic: name for name, feed in plan.feeds.items()}
         self.batch_ended = threading.Event()
 
@@ -40,7 +43,9 @@ class ProgressListener(StreamingQueryListener):
         progress = event.progress
         observed = progress.observedMetrics.get(OBSERVATION)
         if observed is not None:
-            self._metrics.add([_decode(counters) for counters in observed if counters is not None])
+            batch = [_decode(counters) for counters in observed if counters is not None]
+            self._metrics.add(batch)
+            self._idle_feeds.note_batch(batch, time.monotonic_ns() // 1_000_000)
             self._metrics.batch(progress.durationMs["triggerExecution"] / 1000)
         for source in progress.sources:
             self._note_lag(source.latestOffset, source.endOffset)

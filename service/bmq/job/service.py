@@ -20,6 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from bmq.config import Config
 from bmq.errors import ConfigError, ServiceError
 from bmq.job.checkpoint import CheckpointFolder, Origin, must_fit
+from bmq.job.idle import ClockWriter, IdleFeeds
 from bmq.job.pipeline import start_pipeline
 from bmq.job.plan import Plan
 from bmq.job.progress import ProgressListener
@@ -58,6 +59,7 @@ class Service:
         self._spark: SparkSession | None = None
         self.streaming_query: StreamingQuery | None = None
         self._listener: ProgressListener | None = None
+        self._clock_writer: ClockWriter | None = None
 
     def start(self) -> None:
         """Start; returns when the streaming query runs.
@@ -66,6 +68,7 @@ class Service:
         2. Start Spark; load the kernels beside it.
         3. Bind the checkpoint to the configuration, or check that it is.
         4. Serve the metrics, then start the streaming query.
+        5. Let the clocks of silent feeds go on.
 
         Raises
         ------
@@ -94,10 +97,20 @@ class Service:
         origin = _bind(CheckpointFolder(spark, config.job.checkpoint), config, topics)  # 3
         plan = _plan(config, origin)
         self.metrics.start()  # 4
-        self._listener = ProgressListener(self.metrics, plan)
+        idle_feeds = _idle_feeds(config)
+        self._listener = ProgressListener(self.metrics, plan, idle_feeds)
         spark.streams.addListener(self._listener)
-        self.streaming_query = start_pipeline(spark, config, origin, plan)
+        streaming_query = self.streaming_query = start_pipeline(spark, config, origin, plan)
         self.metrics.running()
+        # A run that ends by itself is not to wait for a silence, nor to depend on when it was started.
+        if plan.clock_topic is not None and config.job.trigger != "available_now":
+            self._clock_writer = ClockWriter(  # 5
+                plan.client_options,
+                plan.clock_topic,
+                idle_feeds,
+                lambda: bool(streaming_query.status["isTriggerActive"]),
+            )
+            self._clock_writer.start()
         _log.info(
             "Running: %d feeds, %d shards, checkpoint %s, metrics on port %d.",
             len(plan.feeds),
@@ -129,6 +142,8 @@ class Service:
         run again from the checkpoint at the next start.
         """
         self._stopping.set()
+        if self._clock_writer is not None:
+            self._clock_writer.stop()
         streaming_query = self.streaming_query
         if streaming_query is not None and streaming_query.isActive:
             assert self._listener is not None
@@ -179,10 +194,14 @@ def _bind(folder: CheckpointFolder, config: Config, topics: Topics) -> Origin:
     return origin
 
 
+def _idle_feeds(config: Config) -> IdleFeeds:
+    advances = {name: feed.idle_advance_ms for name, feed in config.feed_records().items()}
+    return IdleFeeds({name: advance for name, advance in advances.items() if advance is not None})
+
+
 def _clock_topic(config: Config) -> str | None:
     """Return the topic of marks; None where no feed needs one."""
-    is_needed = any(feed.idle_advance_ms is not None for feed in config.feed_records().values())
-    return config.topics.clock if is_needed else None
+    return config.topics.clock if len(_idle_feeds(config)) else None
 
 
 def _clock_end(config: Config, topics: Topics) -> dict[int, int]:
