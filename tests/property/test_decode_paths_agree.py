@@ -26,6 +26,12 @@ FEEDS = {
     "not ascii": Feed("f", "f", "ü", ("größe", "x"), "ts"),
     "lines": Feed("f", "f", "id", ("x", "y"), "ts", Format.CSV, ("sector", "note")),
     "lines by key": Feed("f", "f", "@key", ("x",), None, Format.CSV),
+    "attributes": Feed("f", "f", "id", ("x",), "ts", attributes=("other", "idx")),
+    "an attribute, by key": Feed("f", "f", "@key", ("x",), attributes=("größe",)),
+    "globe": Feed("f", "f", "id", ("x", "y"), "ts", lonlat=True),
+    "lines of the globe": Feed("f", "f", "id", ("x", "y"), "ts", Format.CSV, lonlat=True),
+    # The record times are 1000 and up: the fourth record is the first one that may be of 1700000000000.
+    "no far future": Feed("f", "f", "id", ("x",), "ts", max_future_ms=1_700_000_000_000 - 1_003),
 }
 NAMES = ["id", "ts", "x", "y", "z", "ü", "größe", "other", "\\u0069d", "i", "", "idx"]
 
@@ -37,6 +43,7 @@ ODD_NUMBERS = [
     "18446744073709551616", "123456789012345678901234567890", "0.1", "1.7976931348623157e308",
     "1.7976931348623159e308", "2.2250738585072011e-308", "8.41e21", "9.5367431640625e-7", "1e22", "1e23",
     "123456789012345678e-40", "0.000000000000000000000001", "1700000000000", "1700000000000.9",
+    "180", "-180", "180.0", "180.00000000000003", "90", "90.00000000000001",
     "1700000000000.9999999", "-62135596800000", "-62135596800000.1", "-62135596800001", "253402300799999",
     "253402300799999.9", "253402300800000", "-0.5", "NaN", "Infinity", "-Infinity", "nan", "0x10", "1_0",
 ]
@@ -274,7 +281,12 @@ def assert_decodes_like_one_by_one(
     rows, expected, bad = one_by_one(feed, batch, record_times)
     readings = decoded.readings
     found = [
-        ExactReading(readings.ids.text(i).encode(), int(readings.event_times[i]), tuple(readings.values[:, i].tolist()))
+        ExactReading(
+            readings.ids.text(i).encode(),
+            int(readings.event_times[i]),
+            tuple(readings.values[:, i].tolist()),
+            None if readings.attributes is None else readings.attributes.texts[readings.attributes.codes[i]],
+        )
         for i in range(len(readings))
     ]
     assert decoded.bad == bad
@@ -284,6 +296,9 @@ def assert_decodes_like_one_by_one(
     assert readings.record_times.tolist() == record_times[rows].tolist()
     assert readings.values.shape == (len(feed.dimensions), len(rows))
     assert readings.values.flags.c_contiguous
+    if readings.attributes is not None:
+        assert readings.attributes.codes.dtype == np.int32
+        assert len(set(readings.attributes.texts)) == len(readings.attributes.texts)
     assert readings.ids.hashes.tolist() == hash_ids(readings.ids.starts, readings.ids.bytes).tolist()
 
 
@@ -297,12 +312,17 @@ def assert_decodes_like_one_by_one(
         '{"id":17,"ts":1,"x":0.12345678901234567}',
         '{"id":"v1","ts":"2023-11-14T22:13:20.25+01:00","x":1}',
         '{"id":"v1","ts":1,"x":1,"note":"\\u00e9 \\"é\\" \\n","tags":[1,{"a":[]},null,true],"o":{}}',
+        '{"id":"v1","ts":1,"x":1,"other":"bus","idx":5}',
+        '{"id":"v1","ts":1,"x":1,"other":null,"idx":true}',
+        '{"id":"v1","ts":1,"x":1,"other":"\\u00e9","idx":0.12345678901234567}',
+        '{"id":"v1","ts":1,"x":1,"other":{"a":[]},"idx":1e999}',
     ],
 )
-def test_ordinary_records_are_decoded_without_python(record: str) -> None:
+@pytest.mark.parametrize("feed", ["line", "attributes"])
+def test_ordinary_records_are_decoded_without_python(record: str, feed: str) -> None:
     values = pa.array([record.encode()], pa.binary())
 
-    columns = FastDecoder(FEEDS["line"], LIMIT).decode(None, BinaryColumn.of(values), np.zeros(1, np.int64))
+    columns = FastDecoder(FEEDS[feed], LIMIT).decode(None, BinaryColumn.of(values), np.zeros(1, np.int64))
 
     assert columns.plain.all()
 

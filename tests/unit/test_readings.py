@@ -13,6 +13,8 @@ PLANE = Feed("plane", "plane", "id", ("x", "y"), "ts")
 BY_KEY = Feed("keyed", "keyed", "@key", ("x",), "ts")
 BY_RECORD_TIME = Feed("timed", "timed", "id", ("x",))
 LINES = Feed("lines", "lines", "id", ("x", "y"), "ts", Format.CSV, ("sector",))
+BUSES = Feed("buses", "buses", "id", ("x",), "ts", attributes=("kind", "line"))
+GLOBE = Feed("globe", "globe", "id", ("lon", "lat"), "ts", lonlat=True)
 
 RECORD_TIME = 1_600_000_000_000
 
@@ -34,6 +36,15 @@ def bad(feed: Feed, value: str | bytes | None, key: bytes | None = None) -> BadR
     decoded = decode(feed, value, key=key)
     assert not len(decoded.readings)
     return decoded.bad[0]
+
+
+def attributes(feed: Feed, *values: str) -> list[list[str]]:
+    """Return the texts of the attributes of each reading."""
+    decoded = decode(feed, *values)
+    assert not decoded.bad
+    found = decoded.readings.attributes
+    assert found is not None
+    return [found.texts[code].split("\x1f") for code in found.codes.tolist()]
 
 
 def test_a_record_is_a_reading_with_its_fields_in_any_order() -> None:
@@ -285,3 +296,105 @@ def test_a_bad_line_has_one_code(line: str, code: str) -> None:
 def test_a_long_cell_that_no_field_wants_is_no_reason_to_differ_from_the_csv_module() -> None:
     assert bad(LINES, "a,1,2,3," + "x" * 131_073).code is DeadLetterCode.NOT_JSON
     assert reading(LINES, "a,1,2,3," + "x" * 131_072)[0] == "a"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ('"bus"', '"bus"'),
+        ('"5"', '"5"'),
+        ('"\\u00e9\\u002f"', '"é/"'),
+        ('"a\\tb"', '"a\\tb"'),
+        ("5", "5.0"),
+        ("50e-1", "5.0"),
+        ("-0", "0.0"),
+        ("0.1", "0.1"),
+        ("9007199254740993", "9007199254740992.0"),
+        ("true", "true"),
+        ("false", "false"),
+        ("null", "null"),
+        ("[1]", "-"),
+        ('{"a":1}', "-"),
+        ("1e400", "-"),
+    ],
+)
+def test_an_attribute_is_a_text_that_equal_json_values_share(value: str, text: str) -> None:
+    record = f'{{"id":"a","ts":1,"x":2,"line":1,"kind":{value}}}'
+
+    assert attributes(BUSES, record) == [[text, "1.0"]]
+    # The exact path: an escaped name alone takes a record there.
+    assert attributes(BUSES, record.replace('"id"', '"\\u0069d"')) == [[text, "1.0"]]
+
+
+def test_an_attribute_that_a_record_does_not_have_is_null() -> None:
+    records = ['{"id":"a","ts":1,"x":2,"kind":"bus"}', '{"id":"a","ts":1,"x":2}', '{"line":7,"id":"a","ts":1,"x":2}']
+
+    assert attributes(BUSES, *records) == [['"bus"', "null"], ["null", "null"], ["null", "7.0"]]
+
+
+def test_a_text_of_attributes_is_there_once_however_it_was_written() -> None:
+    decoded = decode(
+        BUSES,
+        '{"id":"a","ts":1,"x":2,"kind":"é","line":5}',
+        "no reading",
+        '{"id":"a","ts":1,"x":2,"kind":"\\u00e9","line":5.0}',
+        '{"\\u0069d":"a","ts":1,"x":2,"kind":"é","line":5e0}',
+    )
+
+    found = decoded.readings.attributes
+    assert found is not None
+    assert [found.texts[code] for code in found.codes.tolist()] == ['"é"\x1f5.0'] * 3
+    assert found.texts.count('"é"\x1f5.0') == 1
+
+
+def test_an_attribute_that_is_half_a_surrogate_pair_can_be_written_as_utf_8() -> None:
+    (texts,) = attributes(BUSES, '{"id":"a","ts":1,"x":2,"kind":"\\ud800"}')
+
+    assert texts[0].encode()
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [("tech", '"tech"'), (" tech ", '" tech "'), ("a\\b", '"a\\\\b"'), ("007", "7.0"), (" +5 ", "5.0"), ("", "null")],
+)
+def test_an_attribute_of_a_line_is_a_number_where_it_reads_as_one(cell: str, text: str) -> None:
+    assert attributes(LINES, f"a,1,2,3,{cell}") == [[text]]
+    assert attributes(LINES, f'"a",1,2,3,{cell}') == [[text]]
+
+
+def test_a_line_may_end_before_its_attributes() -> None:
+    assert attributes(LINES, "a,1,2,3", '"a",1,2,3') == [["null"], ["null"]]
+
+
+def test_a_feed_without_attributes_has_no_column_of_them() -> None:
+    assert decode(LINE, '{"id":"a","ts":1,"x":2}').readings.attributes is None
+
+
+def test_the_antimeridian_has_one_longitude() -> None:
+    for number in ("180", "180.0", "-180"):
+        assert reading(GLOBE, f'{{"id":"a","ts":1,"lon":{number},"lat":-90}}')[2] == [-180.0, -90.0]
+        assert reading(GLOBE, f'{{"\\u0069d":"a","ts":1,"lon":{number},"lat":-90}}')[2] == [-180.0, -90.0]
+
+
+@pytest.mark.parametrize(("lon", "lat"), [("180.1", "0"), ("-181", "0"), ("0", "90.1"), ("0", "-91"), ("1e300", "0")])
+def test_a_place_that_is_not_on_the_globe_is_out_of_range(lon: str, lat: str) -> None:
+    assert bad(GLOBE, f'{{"id":"a","ts":1,"lon":{lon},"lat":{lat}}}').code is DeadLetterCode.OUT_OF_RANGE
+
+
+def test_a_place_that_is_not_on_the_globe_is_named_with_its_limits() -> None:
+    assert bad(GLOBE, '{"id":"a","ts":1,"lon":50,"lat":91}').message == (
+        "lat is 91.0: the feed's space is lonlat, where it lies between -90 and 90 degrees; send degrees, and name the "
+        "longitude first in dimensions"
+    )
+
+
+def test_a_reading_may_be_ahead_of_its_record_as_far_as_the_feed_allows() -> None:
+    feed = Feed("f", "f", "id", ("x",), "ts", max_future_ms=1_000)
+
+    assert reading(feed, f'{{"id":"a","ts":{RECORD_TIME + 1_000},"x":2}}')[1] == RECORD_TIME + 1_000
+    letter = bad(feed, f'{{"id":"a","ts":{RECORD_TIME + 1_001},"x":2}}')
+    assert letter.code is DeadLetterCode.OUT_OF_RANGE
+    assert letter.message == (
+        "ts is 1600000001001, 1001 ms after the record's own timestamp 1600000000000; the feed's max_future allows "
+        "1000 ms: correct the producer's clock or unit, or allow more"
+    )

@@ -49,7 +49,7 @@ def scan_json(
     kinds : int8[k, n]
         Zeroed by the caller (ABSENT). Of a name that occurs twice the last value counts.
     begins, ends : int64[k, n]
-        Where the value stands in ``data``; valid for TEXT, NUMBER and LONG_NUMBER.
+        Where the value stands in ``data``, a TEXT without its quotes; valid where it is not ABSENT.
     numbers : float64[k, n]
         Valid for NUMBER.
 

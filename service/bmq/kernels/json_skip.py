@@ -23,10 +23,10 @@ MAX_NESTING = 60  # one bit a level in an int64
 QUOTE = 34
 COMMA = 44
 COLON = 58
+OPEN_LIST = 91
 OPEN_OBJECT = 123
 CLOSE_OBJECT = 125
 _BACKSLASH = 92
-_OPEN_LIST = 91
 _CLOSE_LIST = 93
 _LOWER_U = 117
 
@@ -48,7 +48,7 @@ _NULL = np.frombuffer(b"null", dtype=np.uint8)
 @njit(cache=True, forceinline=True)
 def skip_value(data: Bytes, at: int, end: int) -> tuple[int, int, float]:
     """Return (position after the value at ``at``, its kind, its number), or position -1 if it is no JSON."""
-    if at < end and (data[at] == _OPEN_LIST or data[at] == OPEN_OBJECT):
+    if at < end and (data[at] == OPEN_LIST or data[at] == OPEN_OBJECT):
         return _skip_container(data, at, end), OTHER, 0.0
     return _skip_scalar(data, at, end)
 
@@ -87,7 +87,7 @@ def _skip_container(data: Bytes, at: int, end: int) -> int:
     is_object = 0
     # At the head of the loop a value begins at `at`, or what came before was no JSON.
     while at >= 0:
-        if at < end and (data[at] == _OPEN_LIST or data[at] == OPEN_OBJECT):
+        if at < end and (data[at] == OPEN_LIST or data[at] == OPEN_OBJECT):
             if depth == MAX_NESTING:
                 return -1
             depth += 1

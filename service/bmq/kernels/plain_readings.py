@@ -1,4 +1,4 @@
-"""Reads what a scan of records has found: event times, and texts side by side. Pure: arrays in, arrays out.
+"""Reads what a scan of records has found: event times, texts side by side, attributes. Pure: arrays in, arrays out.
 
 Between `json_scan` or `csv_scan`, which know where the fields stand, and `wire`, which knows what they are.
 """
@@ -6,7 +6,7 @@ Between `json_scan` or `csv_scan`, which know where the fields stand, and `wire`
 import numpy as np
 from numba import njit
 
-from bmq.kernels.json_skip import NUMBER, TEXT
+from bmq.kernels.json_skip import ABSENT, NUMBER, OPEN_LIST, OPEN_OBJECT, OTHER, TEXT
 from bmq.kernels.times import read_rfc3339
 from bmq.records import Bools, Bytes, Float64s, Int8s, Int64s
 
@@ -89,3 +89,74 @@ def gather_texts(rows: Int64s, begins: Int64s, ends: Int64s, data: Bytes) -> tup
         for j in range(starts[i + 1] - starts[i]):
             texts[starts[i] + j] = data[begin + j]
     return starts, texts
+
+
+ATTRIBUTE_END = 31  # no byte of JSON outside of strings, nor inside them unescaped, and of no plain CSV cell
+
+
+@njit(cache=True)
+def gather_attributes(
+    plain: Bools, kinds: Int8s, begins: Int64s, ends: Int64s, data: Bytes, n_quotes: int
+) -> tuple[Int64s, Bytes]:
+    """Return (starts, bytes) of the attributes of each record as they stand, ``ATTRIBUTE_END`` between two.
+
+    Parameters
+    ----------
+    plain : bool[n]
+        Of other records comes an empty text.
+    kinds : int8[k, n]
+        One row an attribute, k >= 1. ABSENT gives an empty text.
+    begins, ends : int64[k, n]
+    data : uint8[]
+    n_quotes : int
+        How many bytes stand on either side of a TEXT that belong to it: 1 in JSON, 0 in CSV.
+
+    Returns
+    -------
+    int64[n + 1], uint8[starts[n]]
+
+    Notes
+    -----
+    Raises nothing.
+    """
+    n_attributes, n = kinds.shape
+    starts = np.empty(n + 1, dtype=np.int64)
+    starts[0] = 0
+    for row in range(n):
+        size = 0
+        if plain[row]:
+            size = n_attributes - 1
+            for attribute in range(n_attributes):
+                begin, end = _span(kinds, begins, ends, data, n_quotes, attribute, row)
+                size += end - begin
+        starts[row + 1] = starts[row] + size
+    texts = np.empty(starts[n], dtype=np.uint8)
+    for row in range(n):
+        if not plain[row]:
+            continue
+        to = starts[row]
+        for attribute in range(n_attributes):
+            if attribute > 0:
+                texts[to] = ATTRIBUTE_END
+                to += 1
+            begin, end = _span(kinds, begins, ends, data, n_quotes, attribute, row)
+            for at in range(begin, end):
+                texts[to] = data[at]
+                to += 1
+    return starts, texts
+
+
+@njit(cache=True, forceinline=True)
+def _span(
+    kinds: Int8s, begins: Int64s, ends: Int64s, data: Bytes, n_quotes: int, attribute: int, row: int
+) -> tuple[int, int]:
+    """Return where the text of an attribute stands; of a list or object the bracket alone, since nothing equals it."""
+    kind = kinds[attribute, row]
+    if kind == ABSENT:
+        return 0, 0
+    begin, end = begins[attribute, row], ends[attribute, row]
+    if kind == TEXT:
+        return begin - n_quotes, end + n_quotes
+    if kind == OTHER and (data[begin] == OPEN_LIST or data[begin] == OPEN_OBJECT):
+        return begin, begin + 1
+    return begin, end

@@ -59,13 +59,14 @@ class CsvLine:
                 "a comma, or declare the further columns as attributes of the feed"
             )
         return {
-            name: cell if name == self._stream_id else _read_cell(cell)
+            name: cell if name == self._stream_id else read_cell(cell)
             for name, cell in zip(self._columns, cells, strict=False)
             if cell
         }
 
 
-def _read_cell(cell: str) -> str:
+def read_cell(cell: str) -> str:
+    """Return a cell that is not empty: a `Numeral` where it reads as a number, else as it stands."""
     text = cell.strip()
     return Numeral(text) if _NUMBER.fullmatch(text) else cell
 

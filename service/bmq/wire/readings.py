@@ -15,7 +15,8 @@ import pyarrow as pa
 from bmq.errors import DeadLetterCode, ReadingError
 from bmq.kernels.hashing import hash_ids
 from bmq.kernels.plain_readings import gather_texts
-from bmq.records import Feed, Ids, Int64s, Readings
+from bmq.records import Attributes, Feed, Ids, Int64s, Readings
+from bmq.wire.attribute_tables import with_each_text_once
 from bmq.wire.readings_exact import ExactDecoder, ExactReading
 from bmq.wire.readings_fast import BinaryColumn, FastDecoder, PlainReadings, read_only
 
@@ -123,16 +124,27 @@ def _with_found(columns: PlainReadings, found: dict[int, ExactReading]) -> Plain
     id_begins[rows] = id_ends[rows] - id_lengths
     more_ids = np.frombuffer(b"".join(reading.stream_id for reading in found.values()), np.uint8)
     id_bytes = read_only(np.concatenate((columns.id_bytes, more_ids)))
-    return PlainReadings(columns.plain, id_begins, id_ends, id_bytes, event_times, columns.values)
+    attributes = None
+    if columns.attributes is not None:
+        codes = columns.attributes.codes.copy()
+        codes[rows] = len(columns.attributes.texts) + np.arange(rows.size)
+        more_texts = [reading.attributes for reading in found.values() if reading.attributes is not None]
+        attributes = with_each_text_once(codes, [*columns.attributes.texts, *more_texts])
+    return PlainReadings(columns.plain, id_begins, id_ends, id_bytes, event_times, columns.values, attributes)
 
 
 def _decoded(rows: Int64s, columns: PlainReadings, record_times: Int64s, bad: list[BadRecord]) -> Decoded:
     starts, id_bytes = gather_texts(rows, columns.id_begins, columns.id_ends, columns.id_bytes)
     ids = Ids(starts, id_bytes, hash_ids(starts, id_bytes))
+    attributes = columns.attributes
     if bad:
         readings = Readings(
-            ids, columns.event_times[rows], record_times[rows], np.ascontiguousarray(columns.values[:, rows])
+            ids,
+            columns.event_times[rows],
+            record_times[rows],
+            np.ascontiguousarray(columns.values[:, rows]),
+            None if attributes is None else Attributes(attributes.codes[rows], attributes.texts),
         )
     else:
-        readings = Readings(ids, columns.event_times, record_times, columns.values)
+        readings = Readings(ids, columns.event_times, record_times, columns.values, attributes)
     return Decoded(rows, readings, bad)

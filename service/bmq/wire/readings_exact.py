@@ -13,6 +13,7 @@ from typing import NamedTuple, NoReturn
 
 from bmq.errors import DeadLetterCode, ReadingError
 from bmq.records import Feed, Format
+from bmq.wire.attributes import attribute_text, join_attributes
 from bmq.wire.csv_readings import CsvLine
 from bmq.wire.definitions import shorten
 from bmq.wire.numeral import Numeral
@@ -22,6 +23,8 @@ MAX_ID_BYTES = 1024  # every event of a stream carries its id; longer ones are a
 # 0001-01-01 and the last millisecond of 9999: what RFC 3339 can write, and every consumer of events can read.
 FIRST_EVENT_TIME_MS = -62_135_596_800_000
 LAST_EVENT_TIME_MS = 253_402_300_799_999
+MAX_LONGITUDE_DEG = 180.0
+MAX_LATITUDE_DEG = 90.0
 MAX_NESTING = 100  # of lists and objects; the parser would meet Python's own limit at about 1,000
 
 _RFC3339 = re.compile(
@@ -33,11 +36,15 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 class ExactReading(NamedTuple):
-    """One reading: the id as UTF-8, the event time in epoch milliseconds, one finite number a dimension."""
+    """One reading: the id as UTF-8, the event time in epoch milliseconds, one finite number a dimension.
+
+    attributes : as `wire.attributes` writes them; None where the feed has none.
+    """
 
     stream_id: bytes
     event_time: int
     values: tuple[float, ...]
+    attributes: str | None = None
 
 
 class ExactDecoder:
@@ -67,10 +74,15 @@ class ExactDecoder:
             The record is no reading; the code says why.
         """
         fields = self._fields(value)
+        stream_id = self._stream_id(key, fields)
+        event_time = self._event_time(fields, record_time)
+        values = tuple(_dimension(name, fields.get(name)) for name in self._feed.dimensions)
+        attributes = self._feed.attributes
         return ExactReading(
-            self._stream_id(key, fields),
-            self._event_time(fields, record_time),
-            tuple(_dimension(name, fields.get(name)) for name in self._feed.dimensions),
+            stream_id,
+            event_time,
+            _on_the_globe(self._feed, values) if self._feed.lonlat else values,
+            join_attributes(attribute_text(fields.get(name)) for name in attributes) if attributes else None,
         )
 
     def _fields(self, value: bytes | None) -> Mapping[str, object]:
@@ -101,7 +113,9 @@ class ExactDecoder:
     def _event_time(self, fields: Mapping[str, object], record_time: int) -> int:
         name = self._feed.event_time
         if name is not None:
-            return _event_time(name, fields.get(name))
+            event_time = _event_time(name, fields.get(name))
+            self._refuse_far_future(name, event_time, fields.get(name), record_time)
+            return event_time
         if not 0 <= record_time <= LAST_EVENT_TIME_MS:
             _refuse(
                 DeadLetterCode.OUT_OF_RANGE,
@@ -109,6 +123,16 @@ class ExactDecoder:
                 "up to the year 9999; have the producer set it, or name a field as event_time",
             )
         return record_time
+
+    def _refuse_far_future(self, name: str, event_time: int, value: object, record_time: int) -> None:
+        limit = self._feed.max_future_ms
+        if limit is not None and event_time - limit > record_time:
+            _refuse(
+                DeadLetterCode.OUT_OF_RANGE,
+                f"{name} is {_shown(value)}, {event_time - record_time} ms after the record's own timestamp "
+                f"{record_time}; the feed's max_future allows {limit} ms: correct the producer's clock or unit, or "
+                "allow more",
+            )
 
 
 def _refuse(code: DeadLetterCode, message: str) -> NoReturn:
@@ -124,6 +148,12 @@ def _refuse_constant(constant: str) -> NoReturn:
 _json = json.JSONDecoder(parse_float=Numeral, parse_int=Numeral, parse_constant=_refuse_constant)
 
 
+def read_json(text: str) -> object:
+    """Return the value of a JSON text, numbers as `Numeral`. Raises ValueError where it is none."""
+    value: object = _json.decode(text)
+    return value
+
+
 def _json_fields(text: str) -> Mapping[str, object]:
     """Return the members of the JSON object; of a name that occurs twice the last one, as JSON parsers do."""
     if _nesting(text) > MAX_NESTING:
@@ -132,7 +162,7 @@ def _json_fields(text: str) -> Mapping[str, object]:
             f"the record is nested more than {MAX_NESTING} deep: only its top level is read",
         )
     try:
-        fields = _json.decode(text)
+        fields = read_json(text)
     except ValueError as error:
         _refuse(DeadLetterCode.NOT_JSON, f"the record is no JSON: {error}. Send one JSON object")
     if not isinstance(fields, dict):
@@ -223,6 +253,20 @@ def _dimension(name: str, value: object) -> float:
     if not isinstance(value, Numeral):
         _refuse(DeadLetterCode.WRONG_TYPE, f"{name} is {_shown(value)}: send a number, without quotes")
     return _finite(name, value)
+
+
+def _on_the_globe(feed: Feed, degrees: tuple[float, ...]) -> tuple[float, ...]:
+    """Return longitude and latitude with the one name of the antimeridian."""
+    limits = (MAX_LONGITUDE_DEG, MAX_LATITUDE_DEG)
+    for name, number, limit in zip(feed.dimensions, degrees, limits, strict=True):
+        if abs(number) > limit:
+            _refuse(
+                DeadLetterCode.OUT_OF_RANGE,
+                f"{name} is {number!r}: the feed's space is lonlat, where it lies between {-limit:g} and {limit:g} "
+                "degrees; send degrees, and name the longitude first in dimensions",
+            )
+    longitude, latitude = degrees
+    return (-MAX_LONGITUDE_DEG if longitude == MAX_LONGITUDE_DEG else longitude), latitude
 
 
 def _finite(name: str, numeral: Numeral) -> float:

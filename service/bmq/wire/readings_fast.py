@@ -14,10 +14,19 @@ from bmq.kernels.characters import are_utf8
 from bmq.kernels.csv_scan import scan_csv
 from bmq.kernels.json_scan import scan_json
 from bmq.kernels.json_skip import LONG_NUMBER, NUMBER, TEXT
-from bmq.kernels.plain_readings import gather_texts, read_times
-from bmq.records import Bools, Bytes, Feed, Float64s, Format, Int8s, Int64s
+from bmq.kernels.plain_readings import gather_attributes, gather_texts, read_times
+from bmq.records import Attributes, Bools, Bytes, Feed, Float64s, Format, Int8s, Int64s
+from bmq.wire.attribute_tables import with_each_text_once
 from bmq.wire.csv_readings import MAX_CELL_CHARACTERS, csv_columns
-from bmq.wire.readings_exact import FIRST_EVENT_TIME_MS, KEY, LAST_EVENT_TIME_MS, MAX_ID_BYTES
+from bmq.wire.plain_attributes import text_of_plain_csv, text_of_plain_json
+from bmq.wire.readings_exact import (
+    FIRST_EVENT_TIME_MS,
+    KEY,
+    LAST_EVENT_TIME_MS,
+    MAX_ID_BYTES,
+    MAX_LATITUDE_DEG,
+    MAX_LONGITUDE_DEG,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +74,7 @@ class PlainReadings:
     id_bytes : uint8[].
     event_times : int64[n], epoch milliseconds.
     values : float64[d, n], C-contiguous.
+    attributes : None where the feed has none.
     """
 
     plain: Bools
@@ -73,6 +83,7 @@ class PlainReadings:
     id_bytes: Bytes
     event_times: Int64s
     values: Float64s
+    attributes: Attributes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +119,11 @@ class FastDecoder:
         names += [] if feed.event_time is None else [feed.event_time]
         self._id_field = None if feed.stream_id == KEY else len(names)
         names += [] if feed.stream_id == KEY else [feed.stream_id]
+        self._first_attribute = len(names)
+        names += feed.attributes
         self._n_fields = len(names)
         self._n_dimensions = len(feed.dimensions)
+        self._feed = feed
 
         encoded = [name.encode() for name in names]
         self._name_starts = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
@@ -139,7 +153,15 @@ class FastDecoder:
             plain &= (times >= 0) & (times <= LAST_EVENT_TIME_MS)
         else:
             times = self._read_times(scan, plain, values.bytes)
-        return PlainReadings(plain, id_begins, id_ends, id_bytes, times, scan.numbers[: self._n_dimensions])
+            if self._feed.max_future_ms is not None:
+                plain &= times - self._feed.max_future_ms <= record_times
+        numbers = scan.numbers[: self._n_dimensions]
+        if self._feed.lonlat:
+            longitudes, latitudes = numbers
+            plain &= (np.abs(longitudes) <= MAX_LONGITUDE_DEG) & (np.abs(latitudes) <= MAX_LATITUDE_DEG)
+            longitudes[longitudes == MAX_LONGITUDE_DEG] = -MAX_LONGITUDE_DEG
+        attributes = self._read_attributes(scan, plain, values.bytes) if self._feed.attributes else None
+        return PlainReadings(plain, id_begins, id_ends, id_bytes, times, numbers, attributes)
 
     def _scan(self, values: BinaryColumn) -> tuple[_Scan, Bools]:
         scan = _Scan.empty(self._n_fields, values.starts.size - 1)
@@ -177,6 +199,20 @@ class FastDecoder:
             FIRST_EVENT_TIME_MS,
             LAST_EVENT_TIME_MS,
         )
+
+    def _read_attributes(self, scan: _Scan, plain: Bools, data: Bytes) -> Attributes:
+        """Return the attributes of all records; what they are is found out once for each text that differs."""
+        is_json = self._feed.format is Format.JSON
+        fields = slice(self._first_attribute, None)
+        starts, texts = gather_attributes(
+            plain, scan.kinds[fields], scan.begins[fields], scan.ends[fields], data, int(is_json)
+        )
+        column = pa.Array.from_buffers(
+            pa.large_binary(), plain.size, [None, pa.py_buffer(starts), pa.py_buffer(texts)]
+        ).dictionary_encode()
+        text_of = text_of_plain_json if is_json else text_of_plain_csv
+        found = [text_of(text) for text in column.dictionary.to_pylist()]
+        return with_each_text_once(column.indices.to_numpy(), found)
 
 
 def _read_long_numbers(scan: _Scan, field: int, plain: Bools, data: Bytes) -> None:

@@ -1,0 +1,206 @@
+"""What a decode task makes of Arrow batches of Kafka records: rows of frames, late readings, marks."""
+
+import logging
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from bmq.job.decode import FRAME_SCHEMA, Kind, decode_control, decode_readings
+from bmq.job.plan import Plan
+from bmq.records import NEVER, Delete, Feed, Readings
+from bmq.wire.frames import concat_readings, unpack_commands, unpack_dead_letters, unpack_readings
+from bmq.wire.marks import render_mark
+
+LATENESS = 10
+FEEDS = {
+    "held": Feed("held", "held-topic", "id", ("x",), "ts", attributes=("kind",), max_lateness_ms=LATENESS),
+    "plain": Feed("plain", "plain-topic", "id", ("x",), "ts"),
+}
+KEYS = (70, 71, 72)
+PLAN = Plan(
+    run_id="run",
+    feeds=FEEDS,
+    shard_keys=KEYS,
+    start_offsets={},
+    silent_tombstones_before=0,
+    replies_topic="replies",
+    events_topic="events",
+    dead_letter_topic="dead",
+    clock_topic="clock",
+    membership_topic=None,
+    events_key="stream_id",
+    events_layout="crossing",
+    output_prefix="bmq.",
+    client_options={},
+    reserved_topics=frozenset(),
+)
+
+
+def feed_records(feed: str, partition: int, first_offset: int, values: list[bytes]) -> pa.RecordBatch:
+    n = len(values)
+    return pa.RecordBatch.from_pydict(
+        {
+            "key": pa.nulls(n, pa.binary()),
+            "value": pa.array(values, pa.binary()),
+            "topic": [FEEDS[feed].topic] * n,
+            "partition": pa.array([partition] * n, pa.int32()),
+            "offset": np.arange(first_offset, first_offset + n),
+            "timestamp": pa.array([1_700_000_000_000_000] * n, pa.timestamp("us", "UTC")),
+        }
+    )
+
+
+def reading(event_time: int, stream: str = "a") -> bytes:
+    return f'{{"id":"{stream}","ts":{event_time},"x":{event_time},"kind":"{event_time % 3}"}}'.encode()
+
+
+def control_records(topic: str, values: list[bytes | None]) -> pa.RecordBatch:
+    n = len(values)
+    return pa.RecordBatch.from_pydict(
+        {
+            "topic": [topic] * n,
+            "key": pa.array([b"q"] * n, pa.binary()),
+            "value": pa.array(values, pa.binary()),
+            "offset": np.arange(40, 40 + n),
+        }
+    )
+
+
+def run_readings(*batches: pa.RecordBatch) -> list[list[dict[str, Any]]]:
+    """Return the rows of each batch, checked against what was promised to Spark."""
+    found = list(decode_readings(PLAN)(batches))
+    assert all(batch.schema == FRAME_SCHEMA for batch in found)
+    return [batch.to_pylist() for batch in found]
+
+
+def run_control(*batches: pa.RecordBatch) -> list[dict[str, Any]]:
+    return [row for batch in decode_control(PLAN)(batches) for row in batch.to_pylist()]
+
+
+def readings_of(rows: list[dict[str, Any]]) -> Readings:
+    return concat_readings([unpack_readings(row["frame"]) for row in rows if row["kind"] == Kind.READINGS])
+
+
+def test_every_shard_gets_a_row_with_the_span_of_event_times_of_all() -> None:
+    (rows,) = run_readings(feed_records("plain", 4, 17, [reading(5, "a"), reading(3, "b"), b"bad", reading(9, "c")]))
+
+    assert [(row["shard"], row["kind"]) for row in rows] == [
+        *((key, Kind.READINGS) for key in KEYS),
+        (KEYS[4 % 3], Kind.DEAD_LETTERS),
+    ]
+    assert {(row["feed"], row["partition"], row["first_offset"], row["next_offset"]) for row in rows} == {
+        ("plain", 4, 17, 21)
+    }
+    assert [(row["earliest"], row["latest"]) for row in rows] == [(3, 9)] * 3 + [(NEVER, NEVER)]
+    assert unpack_dead_letters(rows[3]["frame"])["offset"].to_pylist() == [19]
+
+
+def test_bad_records_move_no_clock() -> None:
+    (rows,) = run_readings(feed_records("plain", 0, 0, [b"bad", b'{"id":"a","ts":9}']))
+
+    assert {(row["earliest"], row["latest"], row["late"]) for row in rows} == {(NEVER, NEVER, 0)}
+
+
+def test_a_feed_that_holds_nothing_back_has_no_late_readings_and_no_partitions() -> None:
+    (rows,) = run_readings(feed_records("plain", 0, 0, [reading(1000), reading(0)]))
+
+    assert sorted(readings_of(rows).event_times.tolist()) == [0, 1000]
+    assert readings_of(rows).partitions is None
+    assert (rows[0]["earliest"], rows[0]["latest"]) == (0, 1000)
+
+
+def test_a_reading_at_the_limit_is_not_late() -> None:
+    (rows,) = run_readings(feed_records("held", 1, 0, [reading(100), reading(90), reading(89), reading(95)]))
+
+    assert sorted(readings_of(rows).event_times.tolist()) == [90, 95, 100]
+    assert [row["late"] for row in rows] == [0, 1, 0]
+    assert {(row["earliest"], row["latest"]) for row in rows} == {(90, 100)}
+
+
+def test_a_late_reading_may_be_the_only_one() -> None:
+    first, second = run_readings(
+        feed_records("held", 0, 0, [reading(100)]), feed_records("held", 0, 1, [reading(3), reading(4)])
+    )
+
+    assert [row["late"] for row in first] == [0, 0, 0]
+    assert [row["late"] for row in second] == [2, 0, 0]
+    assert {(row["earliest"], row["latest"]) for row in second} == {(NEVER, NEVER)}
+
+
+@given(batches=st.lists(st.lists(st.integers(-30, 30), max_size=8), max_size=4), partition=st.integers(0, 5))
+@example(batches=[[0], [-10, -11], [], [30, 20, 19]], partition=2)
+def test_a_reading_is_late_that_is_older_than_the_newest_before_it_allows(
+    batches: list[list[int]], partition: int
+) -> None:
+    records, offset = [], 0
+    for times in batches:
+        records.append(feed_records("held", partition, offset, [reading(time, f"s{time}") for time in times]))
+        offset += len(times)
+
+    found = run_readings(*records)
+
+    newest: int | None = None
+    expected = []
+    for times in filter(None, batches):
+        kept = []
+        for time in times:
+            if newest is None or time >= newest - LATENESS:
+                kept.append(time)
+            newest = time if newest is None else max(newest, time)
+        expected.append(kept)
+    assert len(found) == len(expected)
+    for rows, kept, times in zip(found, expected, filter(None, batches), strict=True):
+        readings = readings_of(rows)
+        attributes = readings.attributes
+        assert attributes is not None
+        assert readings.partitions is not None
+        assert sorted(readings.event_times.tolist()) == sorted(kept)
+        assert [readings.ids.text(i) for i in range(len(readings))] == [f"s{time}" for time in readings.event_times]
+        assert [attributes.texts[code] for code in attributes.codes] == [
+            f'"{time % 3}"' for time in readings.event_times
+        ]
+        assert set(readings.partitions.tolist()) <= {partition}
+        assert sum(row["late"] for row in rows) == len(times) - len(kept)
+
+
+def test_commands_go_to_every_shard_with_their_offsets() -> None:
+    rows = run_control(control_records("control", [None, None]))
+
+    assert [(row["shard"], row["kind"], row["first_offset"], row["next_offset"]) for row in rows] == [
+        (key, Kind.COMMANDS, 40, 42) for key in KEYS
+    ]
+    assert unpack_commands(rows[2]["frame"]) == [Delete(40, "q"), Delete(41, "q")]
+
+
+def test_the_latest_mark_of_a_feed_goes_to_every_shard() -> None:
+    marks = [render_mark("held", 7), render_mark("plain", 5), render_mark("held", 6)]
+
+    rows = run_control(control_records("control", [None]), control_records("clock", marks))
+
+    assert sorted((row["feed"], row["shard"], row["latest"]) for row in rows if row["kind"] == Kind.MARKS) == sorted(
+        (feed, key, latest) for feed, latest in (("held", 7), ("plain", 5)) for key in KEYS
+    )
+    assert sum(row["kind"] == Kind.COMMANDS for row in rows) == len(KEYS)
+
+
+def test_a_mark_without_a_time_moves_nothing_and_is_there() -> None:
+    rows = run_control(control_records("clock", [render_mark("held", None)]))
+
+    assert [(row["shard"], row["latest"]) for row in rows] == [(key, NEVER) for key in KEYS]
+
+
+def test_what_is_no_mark_of_a_feed_is_passed_over_with_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    records = [b"no mark", None, render_mark("a feed that was removed", 9), render_mark("held", 7), b"{}"]
+
+    with caplog.at_level(logging.WARNING):
+        rows = run_control(control_records("clock", records))
+
+    assert {(row["feed"], row["latest"]) for row in rows} == {("held", 7)}
+    assert [record.getMessage() for record in caplog.records] == [
+        "clock: 3 records of offsets 40 to 44 are no marks and were passed over. Nobody but the service writes to this "
+        "topic: find out who does."
+    ]
