@@ -2,7 +2,8 @@
 
     value, topic, partition, offset, … ─► columns ─► readings by shard ─► (shard, kind, feed, partition, …, frame)
 
-A row with an empty frame is sent too: it tells every shard how far each partition was read, which replies name.
+A row with an empty frame is sent too: it tells every shard how far each partition was read, which replies name, and
+how far event time came in all shards, which moves the feed's clock.
 """
 
 import logging

@@ -5,6 +5,7 @@ import numpy as np
 from bmq.kernels.hashing import hash_ids
 from bmq.kernels.plain_readings import gather_texts
 from bmq.records import NEVER, Attributes, Ids, Int64s, Readings
+from bmq.wire.readings_fast import read_only
 
 
 class LateReadings:
@@ -45,7 +46,8 @@ class LateReadings:
 
 def _take(readings: Readings, rows: Int64s) -> Readings:
     ids = readings.ids
-    starts, texts = gather_texts(rows, ids.starts[:-1], ids.starts[1:], ids.bytes)
+    # A view, since the kernel is compiled for read-only bytes.
+    starts, texts = gather_texts(rows, ids.starts[:-1], ids.starts[1:], read_only(ids.bytes[:]))
     attributes = readings.attributes
     return Readings(
         Ids(starts, texts, hash_ids(starts, texts)),

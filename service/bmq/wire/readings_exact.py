@@ -66,7 +66,7 @@ class ExactDecoder:
         """Return the reading in one record.
 
         Of a record with several faults the first counts, in this order: the record as a whole, the stream id,
-        the event time, the dimensions in their order.
+        the event time, the dimensions in their order, the place on the globe. No attribute is a fault.
 
         Raises
         ------
