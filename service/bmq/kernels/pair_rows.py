@@ -1,0 +1,461 @@
+"""The table of tracked pairs: a hash table of rows, a list of rows for each query, bounds of what is due.
+
+    (query, stream) ──► home ──► table[h] = row ──► rows[row], values[row], history[row]
+                                 -1: free, else try h + 1
+    options[query].first ──► row ──behind──► row ──behind──► -1       the rows of a query
+
+    rows     |  block 0: 256 rows  |  block 1  |  block 2  |          looked at when bounds[block] < now, or when
+    bounds   |  a time before all dues of it   |           |          touched[block]
+
+Rows keep their number until they are removed. A row that is in the default state again stays, empty, until what
+changed is taken: whoever copies the table must hear that it is gone. Arrays in, numbers out.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit, uint64
+
+from bmq.kernels.hashing import mix
+from bmq.records import NEVER, Bools, Bytes, Float64s, Int8s, Int32s, Int64s
+
+Records = npt.NDArray[np.void]
+
+FAR = 2**63 - 1  # the due of a row that waits for nothing
+
+# Rows of a block. Fewer: more bounds to read in each batch; more: more rows to read where one is due or touched.
+BLOCK_BITS = 8
+BLOCK = 1 << BLOCK_BITS
+
+# What happens to a pair, and when within one moment.
+IN, END, OUT = 1, 0, -1
+AT_READING, FIRED, AT_STREAM_EXPIRY, AT_QUERY_EXPIRY = range(4)
+
+# The flags of a row. All are in checkpoints but TOUCHED: never change one.
+INSIDE = 1
+TOLD_SHIFT = 1
+NO, LOUD, SILENT = range(3)
+TOLD = 3 << TOLD_SHIFT
+WAITS_IN, WAITS_OUT = 8, 16
+WAITS = WAITS_IN | WAITS_OUT
+KEPT = 32  # there is history to be kept
+TOUCHED = 64
+STATE = INSIDE | TOLD | WAITS
+
+ROW = np.dtype(
+    [
+        ("begin", np.int64),  # event time of the crossing that waits; else when to ask whether the cooldown matters
+        ("query", np.int32),  # -1: the row is removed
+        ("stream", np.int32),
+        ("ordinal", np.int32),  # of the crossing that waits, like the reason
+        ("before", np.int32),  # neighbours in the list of the query; -1: none
+        ("behind", np.int32),  # also the list of removed rows
+        ("reason", np.int8),
+        ("flags", np.uint8),
+    ],
+    align=True,
+)
+HISTORY = np.dtype([("last_entered", np.int64), ("n_events", np.int32)])
+OPTIONS = np.dtype(
+    [
+        ("stay", np.int64),  # how long a crossing waits: IN, OUT; both are `within` in a transition query
+        ("away", np.int64),
+        ("cooldown", np.int64),
+        ("max_events", np.int32),  # -1: any number
+        ("first", np.int32),  # row of the query; -1: none
+        ("pattern", np.int8),  # 0: border query
+    ],
+    align=True,
+)
+# Places in `Table.counts`.
+USED, REMOVED, N_ROWS, N_WAITING, NEXT_DUE, N_SUPPRESSED, ACCESSES, N_COUNTS = range(8)
+
+
+class Table(NamedTuple):
+    """Pairs and what is kept of them.
+
+    Attributes
+    ----------
+    rows : ROW[capacity]
+    history : HISTORY[capacity], or of length 0 where none is kept.
+    values : float64[capacity, d]
+        Of the crossings that wait.
+    table : int32[more than capacity]
+    bounds : int64[capacity / BLOCK]
+        At most the due of each row of the block; epoch ms.
+    touched : bool[capacity / BLOCK]
+    counts : int64[N_COUNTS]
+        Rows ever used, the first removed one (-1: none), rows in the table, crossings that wait, a time before all
+        bounds, events suppressed, accesses of Tran-Seq.
+    """
+
+    rows: Records
+    history: Records
+    values: Float64s
+    table: Int32s
+    bounds: Int64s
+    touched: Bools
+    counts: Int64s
+
+
+class Items(NamedTuple):
+    """As `engines.pairs.PairItems`, columns of n."""
+
+    queries: Int32s
+    streams: Int32s
+    moments: Int64s
+    classes: Int8s
+    actions: Int8s
+    reasons: Int8s
+    event_times: Int64s
+    ordinals: Int32s
+    rows: Int32s
+    passes: Int32s
+    values: Float64s
+
+
+@njit(cache=True, forceinline=True)
+def _home(table: Int32s, query: int, stream: int) -> int:
+    # The product's high half and no mask, so that the table may have any size and grows by an eighth with the rows.
+    h = mix((uint64(query) << uint64(32)) | uint64(stream))
+    # Signed within the kernel: numba would make a float of a signed and an unsigned place.
+    return int(np.int64(((h >> uint64(32)) * uint64(table.size)) >> uint64(32)))
+
+
+@njit(cache=True, forceinline=True)
+def find(pairs: Table, query: int, stream: int) -> int:
+    """Return the row of a pair, or -1."""
+    h = _home(pairs.table, query, stream)
+    row = pairs.table[h]
+    while row >= 0:
+        if pairs.rows[row].stream == stream and pairs.rows[row].query == query:
+            return int(row)
+        h = h + 1 if h + 1 < pairs.table.size else 0
+        row = pairs.table[h]
+    return -1
+
+
+@njit(cache=True)
+def _enter(rows: Records, table: Int32s, row: int) -> None:
+    h = _home(table, rows[row].query, rows[row].stream)
+    while table[h] >= 0:
+        h = h + 1 if h + 1 < table.size else 0
+    table[h] = row
+
+
+@njit(cache=True)
+def enter_all(rows: Records, n_used: int, table: Int32s) -> None:
+    """Fill an empty ``table`` with the rows below ``n_used`` that belong to a pair. Raises nothing."""
+    for row in range(n_used):
+        if rows[row].query >= 0:
+            _enter(rows, table, row)
+
+
+@njit(cache=True)
+def add(pairs: Table, options: Records, query: int, stream: int) -> int:
+    """Return a row in the default state for a pair that has none; -1: there is no room."""
+    row = pairs.counts[REMOVED]
+    if row >= 0:
+        pairs.counts[REMOVED] = pairs.rows[row].behind
+    elif pairs.counts[USED] < pairs.rows.size:
+        row = pairs.counts[USED]
+        pairs.counts[USED] += 1
+    else:
+        return -1
+    pairs.counts[N_ROWS] += 1
+    added, behind = pairs.rows[row], options[query].first
+    added.query, added.stream = query, stream
+    added.flags = 0
+    added.before, added.behind = -1, behind
+    if behind >= 0:
+        pairs.rows[behind].before = row
+    options[query].first = row
+    if pairs.history.size:
+        pairs.history[row].last_entered = NEVER
+        pairs.history[row].n_events = 0
+    _enter(pairs.rows, pairs.table, row)
+    return int(row)
+
+
+@njit(cache=True)
+def remove(pairs: Table, options: Records, row: int) -> None:
+    """Remove a row from everything, whatever its state. Raises nothing."""
+    removed = pairs.rows[row]
+    if removed.flags & WAITS:
+        pairs.counts[N_WAITING] -= 1
+    pairs.counts[N_ROWS] -= 1
+    if removed.behind >= 0:
+        pairs.rows[removed.behind].before = removed.before
+    if removed.before >= 0:
+        pairs.rows[removed.before].behind = removed.behind
+    else:
+        options[removed.query].first = removed.behind
+    _leave(pairs, row)
+    removed.query, removed.flags = -1, 0
+    removed.behind = pairs.counts[REMOVED]
+    pairs.counts[REMOVED] = row
+
+
+@njit(cache=True)
+def _leave(pairs: Table, row: int) -> None:
+    """Take a row out of the hash table; those behind it move up, so that no probe meets a gap."""
+    table, size = pairs.table, pairs.table.size
+    hole = _home(table, pairs.rows[row].query, pairs.rows[row].stream)
+    while table[hole] != row:
+        hole = hole + 1 if hole + 1 < size else 0
+    h = hole
+    while True:
+        h = h + 1 if h + 1 < size else 0
+        other = table[h]
+        if other < 0:
+            break
+        home = _home(table, pairs.rows[other].query, pairs.rows[other].stream)
+        if (h - home) % size >= (h - hole) % size:
+            table[hole] = other
+            hole = h
+    table[hole] = -1
+
+
+@njit(cache=True, forceinline=True)
+def due_of(pairs: Table, options: Records, row: int) -> int:
+    """Return when a row is to be looked at: a crossing is due, or the cooldown may not matter any more; else FAR."""
+    flags = pairs.rows[row].flags
+    if flags & WAITS:
+        option = options[pairs.rows[row].query]
+        return int(pairs.rows[row].begin + (option.stay if flags & WAITS_IN else option.away))
+    return int(pairs.rows[row].begin) if _cools_down(pairs, row) else FAR
+
+
+@njit(cache=True, forceinline=True)
+def _cools_down(pairs: Table, row: int) -> bool:
+    """Return whether a row holds nothing but when a + was told."""
+    flags = pairs.rows[row].flags
+    return bool(flags & STATE == 0 and flags & KEPT and pairs.history[row].n_events == 0)
+
+
+@njit(cache=True, forceinline=True)
+def lower_bound(pairs: Table, options: Records, row: int) -> None:
+    """Let the bounds hold for ``row``, which may be due earlier than before."""
+    due = due_of(pairs, options, row)
+    block = row >> BLOCK_BITS
+    pairs.bounds[block] = min(pairs.bounds[block], due)
+    pairs.counts[NEXT_DUE] = min(pairs.counts[NEXT_DUE], due)
+
+
+@njit(cache=True, forceinline=True)
+def _set_kept(pairs: Table, options: Records, row: int) -> None:
+    """Bring a row up to date with its history."""
+    history = pairs.history[row]
+    is_kept = history.last_entered != NEVER or history.n_events > 0
+    pairs.rows[row].flags = pairs.rows[row].flags & ~KEPT | (KEPT if is_kept else 0)
+    if _cools_down(pairs, row):
+        pairs.rows[row].begin = history.last_entered + options[pairs.rows[row].query].cooldown
+
+
+@njit(cache=True, forceinline=True)
+def note_change(pairs: Table, options: Records, row: int) -> None:
+    """Bring flags and bounds up to date with a row that has changed, and note that it has."""
+    if pairs.history.size:
+        _set_kept(pairs, options, row)
+    pairs.rows[row].flags = pairs.rows[row].flags | TOUCHED
+    pairs.touched[row >> BLOCK_BITS] = True
+    lower_bound(pairs, options, row)
+
+
+@njit(cache=True, forceinline=True)
+def begin_wait(pairs: Table, row: int, items: Items, i: int, waits: int) -> None:
+    """Let the crossing of item ``i`` wait in a row, in place of one that does."""
+    begun = pairs.rows[row]
+    if not begun.flags & WAITS:
+        pairs.counts[N_WAITING] += 1
+    begun.flags = begun.flags & ~WAITS | waits
+    begun.begin, begun.ordinal, begun.reason = items.event_times[i], items.ordinals[i], items.reasons[i]
+    for k in range(items.values.shape[0]):
+        pairs.values[row, k] = items.values[k, i]
+
+
+@njit(cache=True, forceinline=True)
+def end_wait(pairs: Table, row: int) -> None:
+    """Let nothing wait in a row."""
+    if pairs.rows[row].flags & WAITS:
+        pairs.counts[N_WAITING] -= 1
+        pairs.rows[row].flags = pairs.rows[row].flags & ~WAITS
+
+
+@njit(cache=True, forceinline=True)
+def is_due_before(pairs: Table, options: Records, row: int, items: Items, i: int) -> bool:
+    """Return whether the crossing that waits in a row is due before item ``i`` happens."""
+    if not pairs.rows[row].flags & WAITS:
+        return False
+    due = due_of(pairs, options, row)
+    return bool(due < items.moments[i] or (due == items.moments[i] and items.classes[i] > FIRED))
+
+
+@njit(cache=True)
+def find_due(pairs: Table, options: Records, settled: int, last_times: Int64s) -> tuple[Int32s, Int64s]:
+    """Return the rows in which a crossing is due, or which hold a cooldown that cannot matter any more.
+
+    Parameters
+    ----------
+    pairs, options : Table, OPTIONS[n_queries]
+    settled : epoch ms
+        A crossing due before it is due.
+    last_times : int64[], epoch ms
+        The last reading of each stream. A cooldown that ended before it cannot matter: what comes is not earlier.
+        Of the others, and of streams beyond the array, the cooldown is kept, and asked for again a cooldown later.
+
+    Returns
+    -------
+    int32[k], int64[k]
+        Rows, and when they were due. The bounds hold for all other rows: the caller sees to these.
+
+    Notes
+    -----
+    Raises nothing. Looks at the blocks whose bound is before ``settled``: those in which something is due, and
+    those in which what was due has been cancelled.
+    """
+    n_due = 0
+    for block in range(pairs.bounds.size):
+        if pairs.bounds[block] < settled:
+            n_due += min(BLOCK, pairs.counts[USED] - block * BLOCK)
+    rows, dues, n_due = np.empty(n_due, dtype=np.int32), np.empty(n_due, dtype=np.int64), 0
+    next_due = FAR
+    for block in range(pairs.bounds.size):
+        if pairs.bounds[block] < settled:
+            bound = FAR
+            for row in range(block * BLOCK, min((block + 1) * BLOCK, pairs.counts[USED])):
+                due = due_of(pairs, options, row)
+                if due < settled and not pairs.rows[row].flags & WAITS:
+                    due = _ask_cooldown(pairs, options, row, settled, last_times)
+                if due < settled:
+                    rows[n_due], dues[n_due] = row, due
+                    n_due += 1
+                else:
+                    bound = min(bound, due)
+            pairs.bounds[block] = bound
+        next_due = min(next_due, pairs.bounds[block])
+    pairs.counts[NEXT_DUE] = next_due
+    return rows[:n_due], dues[:n_due]
+
+
+@njit(cache=True)
+def _ask_cooldown(pairs: Table, options: Records, row: int, settled: int, last_times: Int64s) -> int:
+    """Return a time before ``settled`` where the cooldown in a row cannot matter; else when to ask again."""
+    asked, cooldown = pairs.rows[row], options[pairs.rows[row].query].cooldown
+    if asked.stream < last_times.size and pairs.history[row].last_entered + cooldown < last_times[asked.stream]:
+        return int(asked.begin)
+    asked.begin = settled + cooldown
+    return int(asked.begin)
+
+
+@njit(cache=True)
+def take_touched(pairs: Table) -> Int32s:
+    """Return the rows that have changed since the last call, int32[k], ascending. Raises nothing."""
+    n_touched = 0
+    for block in range(pairs.touched.size):
+        if pairs.touched[block]:
+            for row in range(block * BLOCK, min((block + 1) * BLOCK, pairs.counts[USED])):
+                n_touched += pairs.rows[row].flags & TOUCHED != 0
+    rows, n_touched = np.empty(n_touched, dtype=np.int32), 0
+    for block in range(pairs.touched.size):
+        if pairs.touched[block]:
+            for row in range(block * BLOCK, min((block + 1) * BLOCK, pairs.counts[USED])):
+                if pairs.rows[row].flags & TOUCHED:
+                    pairs.rows[row].flags = pairs.rows[row].flags & ~TOUCHED
+                    rows[n_touched] = row
+                    n_touched += 1
+            pairs.touched[block] = False
+    return rows
+
+
+@njit(cache=True)
+def remove_gone(pairs: Table, options: Records, rows: Int32s) -> None:
+    """Remove those of ``rows`` that are in the default state. Raises nothing."""
+    for row in rows:
+        if pairs.rows[row].flags == 0:
+            remove(pairs, options, row)
+
+
+@njit(cache=True)
+def rows_of(pairs: Table, options: Records, query: int) -> Int32s:
+    """Return the rows of a query, int32[k]. Raises nothing."""
+    n_found, row = 0, options[query].first
+    while row >= 0:
+        n_found += 1
+        row = pairs.rows[row].behind
+    rows, n_found, row = np.empty(n_found, dtype=np.int32), 0, options[query].first
+    while row >= 0:
+        rows[n_found] = row
+        n_found += 1
+        row = pairs.rows[row].behind
+    return rows
+
+
+@njit(cache=True)
+def remove_all(pairs: Table, options: Records, rows: Int32s) -> None:
+    """Remove ``rows``. Raises nothing."""
+    for row in rows:
+        remove(pairs, options, row)
+
+
+@njit(cache=True)
+def drop_waiting(pairs: Table, options: Records, rows: Int32s) -> None:
+    """Drop the crossings that wait in ``rows``. Raises nothing."""
+    for row in rows:
+        if pairs.rows[row].flags & WAITS:
+            end_wait(pairs, row)
+            note_change(pairs, options, row)
+
+
+@njit(cache=True)
+def begin_history(pairs: Table, options: Records, rows: Int32s, cooldown: bool, count: bool) -> None:
+    """Forget when a + was told in ``rows`` (``cooldown``) or how many events were (``count``); renew the bounds.
+
+    Notes
+    -----
+    Raises nothing. Notes no change: whoever copies the table has the same options, and does the same.
+    """
+    for row in rows:
+        if pairs.history.size:
+            if cooldown:
+                pairs.history[row].last_entered = NEVER
+            if count:
+                pairs.history[row].n_events = 0
+            _set_kept(pairs, options, row)
+            if pairs.rows[row].flags == 0:
+                remove(pairs, options, row)
+                continue
+        lower_bound(pairs, options, row)
+
+
+@njit(cache=True)
+def find_or_add(pairs: Table, options: Records, queries: Int32s, streams: Int32s, first: int, rows: Int32s) -> int:
+    """Write the rows of pairs ``first`` and later, with new ones where there is none; return the first not done.
+
+    Raises nothing. Fewer than n: there is no more room; grow the table and call again.
+    """
+    for i in range(first, queries.size):
+        row = find(pairs, queries[i], streams[i])
+        if row < 0:
+            row = add(pairs, options, queries[i], streams[i])
+        if row < 0:
+            return i
+        rows[i] = row
+    return int(queries.size)
+
+
+@njit(cache=True)
+def set_flags(pairs: Table, options: Records, rows: Int32s, flags: Bytes) -> None:
+    """Give ``rows`` (each once) ``flags``, without TOUCHED, and renew the bounds; remove those with no flag.
+
+    Raises nothing. What else is in the rows is the caller's; so is noting a change.
+    """
+    for i in range(rows.size):
+        row = rows[i]
+        pairs.counts[N_WAITING] += int(flags[i] & WAITS != 0) - int(pairs.rows[row].flags & WAITS != 0)
+        pairs.rows[row].flags = pairs.rows[row].flags & TOUCHED | flags[i]
+        if flags[i]:
+            lower_bound(pairs, options, row)
+        elif not pairs.rows[row].flags:
+            remove(pairs, options, row)

@@ -1,0 +1,202 @@
+"""Tracked pairs of border queries: what a crossing, an end and the time do to a membership. Arrays in, numbers out.
+
+               IN: waits `stay`            due: told
+    outside ────────────────────► waits in ─────────► told ──┐ OUT: waits `away`
+       ▲           OUT: nothing is said │               ▲    ▼
+       ├────────────────────────────────┘               └─ waits out
+       └──────────────────────────────────────────────────── due: told     IN: nothing is said
+
+Told is loud or silent: a silent member was put silently or told within the cooldown, and leaves without a word.
+The rules are in docs/semantics.md.
+"""
+
+from numba import njit
+
+from bmq.kernels.pair_events import write_item, write_waiting
+from bmq.kernels.pair_rows import (
+    END,
+    IN,
+    INSIDE,
+    LOUD,
+    N_SUPPRESSED,
+    NO,
+    SILENT,
+    TOLD,
+    TOLD_SHIFT,
+    WAITS_IN,
+    WAITS_OUT,
+    Items,
+    Records,
+    Table,
+    add,
+    begin_wait,
+    due_of,
+    end_wait,
+    find,
+    is_due_before,
+    note_change,
+)
+from bmq.records import NEVER, Float64s, Int32s, Int64s
+
+ENTERED, LEFT = 1, -1
+
+
+@njit(cache=True)
+def run_memberships(
+    pairs: Table,
+    options: Records,
+    items: Items,
+    order: Int64s,
+    first: int,
+    events: Records,
+    values: Float64s,
+    n_events: int,
+) -> tuple[int, int]:
+    """Apply items ``order[first:]``, and tell what is due in between in the same pair.
+
+    Parameters
+    ----------
+    pairs, options : Table, OPTIONS[n_queries]
+    items : Items
+    order : int64[n]
+        Which items, ascending by (moment, class, given order).
+    first : int
+        Where to go on after a call that ran out of room.
+    events, values : EVENT[2 * n], float64[2 * n, d]
+        Receive the events.
+    n_events : int
+        How many they hold.
+
+    Returns
+    -------
+    tuple of int
+        (the first of ``order`` not done, or n; the new ``n_events``). Fewer than n: grow the table and call again.
+
+    Notes
+    -----
+    Raises nothing. O(1) an item, no allocation.
+    """
+    for k in range(first, order.size):
+        i = order[k]
+        action = items.actions[i]
+        row = find(pairs, items.queries[i], items.streams[i])
+        if row < 0:
+            if action != IN:
+                continue
+            row = add(pairs, options, items.queries[i], items.streams[i])
+            if row < 0:
+                return k, n_events
+        if is_due_before(pairs, options, row, items, i):
+            n_events = _fire(pairs, options, row, due_of(pairs, options, row), events, values, n_events)
+        option, flags = options[items.queries[i]], pairs.rows[row].flags
+        told, sign = (flags & TOLD) >> TOLD_SHIFT, 0
+        if action == IN:
+            pairs.rows[row].flags |= INSIDE
+            if flags & WAITS_OUT:
+                end_wait(pairs, row)
+            elif told == NO and not flags & WAITS_IN:
+                if option.stay > 0:
+                    begin_wait(pairs, row, items, i, WAITS_IN)
+                elif _tell_entered(pairs, options, row, items.event_times[i]):
+                    sign = ENTERED
+        elif action == END:
+            end_wait(pairs, row)
+            pairs.rows[row].flags &= ~INSIDE
+            if _tell_left(pairs, options, row):
+                sign = LEFT
+        elif flags & INSIDE:
+            pairs.rows[row].flags &= ~INSIDE
+            if flags & WAITS_IN:
+                end_wait(pairs, row)
+            elif told != NO and option.away > 0:
+                begin_wait(pairs, row, items, i, WAITS_OUT)
+            elif _tell_left(pairs, options, row):
+                sign = LEFT
+        note_change(pairs, options, row)
+        if sign:
+            write_item(items, i, sign, NEVER, events, values, n_events)
+            n_events += 1
+    return int(order.size), n_events
+
+
+@njit(cache=True)
+def fire_memberships(
+    pairs: Table, options: Records, rows: Int32s, moments: Int64s, events: Records, values: Float64s
+) -> int:
+    """Tell what waits in ``rows``, confirmed at ``moments``; forget when a + was told where nothing waits.
+
+    Parameters are those of ``run_memberships``; rows, moments : int32[k], int64[k]; events, values : of length k.
+    Returns how many events there are. Raises nothing.
+    """
+    n_events = 0
+    for j in range(rows.size):
+        if pairs.rows[rows[j]].flags & (WAITS_IN | WAITS_OUT):
+            n_events = _fire(pairs, options, rows[j], moments[j], events, values, n_events)
+        else:
+            pairs.history[rows[j]].last_entered = NEVER
+        note_change(pairs, options, rows[j])
+    return n_events
+
+
+@njit(cache=True, forceinline=True)
+def _fire(
+    pairs: Table, options: Records, row: int, moment: int, events: Records, values: Float64s, n_events: int
+) -> int:
+    if pairs.rows[row].flags & WAITS_IN:
+        end_wait(pairs, row)
+        said, sign = _tell_entered(pairs, options, row, pairs.rows[row].begin), ENTERED
+    else:
+        end_wait(pairs, row)
+        said, sign = _tell_left(pairs, options, row), LEFT
+    if not said:
+        return n_events
+    write_waiting(pairs, row, sign, moment, events, values, n_events)
+    events[n_events].event_times = pairs.rows[row].begin
+    events[n_events].confirmed_times = moment
+    return n_events + 1
+
+
+@njit(cache=True, forceinline=True)
+def _tell_entered(pairs: Table, options: Records, row: int, event_time: int) -> bool:
+    """Let a membership begin; return whether there is an event."""
+    option, history = options[pairs.rows[row].query], pairs.history[row]
+    flags = pairs.rows[row].flags & ~TOLD
+    if option.cooldown > 0:
+        if history.last_entered != NEVER and event_time <= history.last_entered + option.cooldown:
+            pairs.rows[row].flags = flags | SILENT << TOLD_SHIFT
+            pairs.counts[N_SUPPRESSED] += 1
+            return False
+        # Without a cooldown it is not kept, so that the pair's row can go.
+        history.last_entered = event_time
+    pairs.rows[row].flags = flags | LOUD << TOLD_SHIFT
+    return _may_tell(pairs, options, row)
+
+
+@njit(cache=True, forceinline=True)
+def _tell_left(pairs: Table, options: Records, row: int) -> bool:
+    """Let a membership end; return whether there is an event."""
+    told = (pairs.rows[row].flags & TOLD) >> TOLD_SHIFT
+    pairs.rows[row].flags &= ~TOLD
+    return told == LOUD and _may_tell(pairs, options, row)
+
+
+@njit(cache=True, forceinline=True)
+def _may_tell(pairs: Table, options: Records, row: int) -> bool:
+    """Count an event; return whether it is one of the first `max_events`."""
+    most = options[pairs.rows[row].query].max_events
+    if most < 0:
+        return True
+    if pairs.history[row].n_events >= most:
+        pairs.counts[N_SUPPRESSED] += 1
+        return False
+    pairs.history[row].n_events += 1
+    return True
+
+
+@njit(cache=True)
+def set_told(pairs: Table, options: Records, rows: Int32s, told: Int32s) -> None:
+    """Let ``rows`` be inside, told as given, and nothing wait. Raises nothing."""
+    for j in range(rows.size):
+        end_wait(pairs, rows[j])
+        pairs.rows[rows[j]].flags = INSIDE | told[j] << TOLD_SHIFT
+        note_change(pairs, options, rows[j])
