@@ -15,18 +15,20 @@ who have the configuration.
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 from confluent_kafka import KafkaError, Message
 
-from bmq.answers import Event, ReplyMessage, read_event, read_reply
+from bmq.answers import Event, Member, ReplyMessage, read_event, read_member, read_reply
 from bmq.config import TopicsSection
 from bmq.connect import CONNECT_TIMEOUT_SECONDS, explained, missing_topic, producer
 from bmq.errors import SetupError
+from bmq.ledger import Ledger, Report
 from bmq.topic_reader import Start, TopicReader
+from bmq.topics import Topics
 
 REPLY_TIMEOUT_SECONDS = 30.0  # a batch takes seconds at worst; a service that is starting needs about 20
 
@@ -168,6 +170,30 @@ class Client:
             for query_id, (definition, offset) in definitions.items()
         }
 
+    def members(self, query_id: str) -> list[Member]:
+        """Return the streams that are inside a query now, by stream id.
+
+        Cost: reads the membership topic from its beginning to its end.
+
+        Raises
+        ------
+        SetupError
+            The service writes no membership topic, as far as this client's configuration says.
+        """
+        if self.topics.membership is None:
+            raise SetupError(
+                "No membership topic is configured, so nothing says who is inside now. Set topics.membership in the "
+                'configuration (membership = "bmq.membership") and restart the service: it then holds whoever enters '
+                "from that moment on."
+            )
+        members: dict[bytes, Member] = {}
+        for message in self._read(self.topics.membership):
+            key, member = message.key() or b"", read_member(message.value() or b"")
+            members.pop(key, None)
+            if member is not None and member.query_id == query_id:
+                members[key] = member
+        return sorted(members.values(), key=lambda member: (member.feed, member.stream_id))
+
     def events(
         self,
         query_id: str | None = None,
@@ -207,6 +233,26 @@ class Client:
         reader = TopicReader(self._options, topic or self.topics.events, start)
         deadline = None if timeout is None else time.monotonic() + timeout
         return _matching_events(reader, deadline, query_id, stream_id)
+
+    def check_ledger(self, topics: Sequence[str] = (), *, from_beginning: bool = False) -> Report:
+        """Return what breaks the ledger in all events that are there now.
+
+        Parameters
+        ----------
+        topics : which to read; none named: the events topic, and each `output_topic` that a query in the control topic
+            names and that is there.
+        from_beginning : whether they hold every event since the service's first start.
+        """
+        ledger = Ledger(from_beginning=from_beginning)
+        for topic in topics or self._event_topics():
+            for message in self._read(topic):
+                ledger.take(topic, message.value())
+        return ledger.finish()
+
+    def _event_topics(self) -> list[str]:
+        there = Topics(self._options).partitions()
+        named = {_output_topic(message.value() or b"") for message in self._read(self.topics.control)}
+        return [self.topics.events, *sorted(topic for topic in named - {self.topics.events} if topic in there)]
 
     def _command(self, commands: Mapping[str, Definition | None], wait: float) -> dict[str, ReplyMessage]:
         """Publish commands and return the reply to each.
@@ -250,6 +296,15 @@ class Client:
             yield from reader.to_end()
 
 
+def _output_topic(definition: bytes) -> str:
+    """Return the topic that a definition names; the empty text, which is no topic, where it names none."""
+    try:
+        topic = json.loads(definition).get("output_topic")
+    except (ValueError, AttributeError):  # a rejected one may be no JSON, or no object
+        return ""
+    return topic if isinstance(topic, str) else ""
+
+
 def _matching_events(
     reader: TopicReader, deadline: float | None, query_id: str | None, stream_id: str | None
 ) -> Iterator[tuple[Event, bytes]]:
@@ -259,7 +314,7 @@ def _matching_events(
             event = read_event(value)
             if event is None or stream_id not in (None, event.stream_id):
                 continue
-            if query_id is None or any(query_id == crossed for _, crossed in event.crossings()):
+            if query_id is None or event.is_about(query_id):
                 yield event, value
 
 

@@ -79,6 +79,11 @@ def _kafka(config: Config, servers: str) -> Iterator[Finding]:
     yield _control_topic(topics, config.topics.control)
     for role in ("replies", "events", "dead_letter"):
         yield _topic(f"topics.{role}", getattr(config.topics, role), there)
+    feeds = config.feed_records().values()
+    if any(feed.idle_advance_ms is not None for feed in feeds):
+        yield _topic("topics.clock", config.topics.clock, there)
+    if config.topics.membership is not None:
+        yield _membership_topic(topics, config.topics.membership)
     for name, feed in config.feeds.items():
         yield _topic(f"feeds.{name}", feed.topic, there)
 
@@ -103,6 +108,21 @@ def _control_topic(topics: Topics, name: str) -> Finding:
             "them. Set cleanup.policy=compact on it.",
         )
     return Finding(Level.OK, what, f"{name}, 1 partition, compacted")
+
+
+def _membership_topic(topics: Topics, name: str) -> Finding:
+    what = "topics.membership"
+    state = topics.state(name)
+    if state is None:
+        return _topic(what, name, {})
+    if not state.compacted:
+        return Finding(
+            Level.WARN,
+            what,
+            f"{name} is not compacted: it grows without end, or forgets who is inside. Set cleanup.policy=compact on "
+            "it.",
+        )
+    return Finding(Level.OK, what, f"{name}, {state.n_partitions} partitions, compacted")
 
 
 def _topic(what: str, name: str, partitions: dict[str, int]) -> Finding:

@@ -5,11 +5,13 @@ import json
 import pytest
 from pydantic import BaseModel
 
-from bmq.answers import Event, ReplyMessage, read_event, read_reply
+from bmq.answers import Event, Member, ReplyMessage, read_event, read_member, read_reply
 from bmq.errors import ControlCode
 from bmq.records import Reply, Status
+from bmq.wire.membership import render_membership
 from bmq.wire.replies import EffectiveReply, RejectedReply, render_replies
 from bmq.wire.schemas import CrossingEvent, ReadingEvent
+from tests.crossings import FEED, Row, make_crossings
 
 CROSSING = {
     "event_id": "0" * 32,
@@ -45,7 +47,8 @@ def test_every_field_of_a_reply_can_be_read(written: type[BaseModel]) -> None:
 
 @pytest.mark.parametrize("written", [CrossingEvent, ReadingEvent])
 def test_every_field_of_an_event_can_be_read(written: type[BaseModel]) -> None:
-    assert written.model_fields.keys() <= set(Event.__struct_fields__)
+    names = {field.alias or name for name, field in written.model_fields.items()}
+    assert names <= set(Event.__struct_encode_fields__)
 
 
 def test_replies_are_read_as_they_were_written() -> None:
@@ -81,6 +84,63 @@ def test_an_event_reads_as_a_sentence() -> None:
     assert event.lines() == ["2023-11-14 22:13:20.000 v7 entered q at x=5, y=0.1 (moved) [shop: 17]"]
 
 
+def test_a_confirmed_event_and_a_pass_say_so() -> None:
+    confirmed = read_event(json.dumps(CROSSING | {"confirmed_time": 1_700_000_030_000}).encode())
+    passed = read_event(json.dumps(CROSSING | {"pass": True, "tags": {}}).encode())
+
+    assert confirmed is not None
+    assert passed is not None
+    assert confirmed.sentences() == ["v7 entered q at x=5, y=0.1 (moved, confirmed 2023-11-14 22:13:50.000) [shop: 17]"]
+    assert passed.is_pass
+    assert passed.sentences() == ["v7 entered q at x=5, y=0.1 (moved, on its way)"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "deed"),
+    [
+        ("in_then_out", "entered and soon left"),
+        ("out_then_in", "left and soon entered"),
+        ("in_not_out", "stayed in"),
+        ("out_not_in", "stayed out of"),
+        ("pattern_of_later", "pattern_of_later"),
+    ],
+)
+def test_a_transition_is_no_crossing_and_reads_as_a_sentence(pattern: str, deed: str) -> None:
+    written = {name: CROSSING[name] for name in CROSSING.keys() - {"sign", "reason", "previous", "tags"}}
+    event = read_event(json.dumps(written | {"pattern": pattern, "began": 1_700_000_000_000 - 500}).encode())
+
+    assert event is not None
+    assert event.crossings() == []
+    assert event.is_about("q")
+    assert event.sentences() == [f"v7 {deed} q at x=5, y=0.1 (began 2023-11-14 22:13:19.500)"]
+
+
+def test_a_query_finds_its_events_in_both_layouts() -> None:
+    crossing, reading = (read_event(json.dumps(event).encode()) for event in (CROSSING, READING))
+
+    assert crossing is not None
+    assert reading is not None
+    assert [crossing.is_about(query) for query in ("q", "a")] == [True, False]
+    assert [reading.is_about(query) for query in ("a", "b", "z", "q")] == [True, True, True, False]
+
+
+def test_a_member_is_read_as_it_was_written() -> None:
+    row = Row(stream="v7", value=(5.0, 0.25), event_time=1_700_000_000_000)
+    (value,) = render_membership(make_crossings([row]), FEED, topic="t").column("value").to_pylist()
+
+    member = read_member(value)
+
+    assert member == Member(
+        query_id="q1",
+        query_version=18,
+        feed="vehicles",
+        stream_id="v7",
+        since=1_700_000_000_000,
+        value={"x": 5.0, "y": 0.25},
+    )
+    assert member.line() == "v7 since 2023-11-14 22:13:20.000, entered at x=5, y=0.25"
+
+
 @pytest.mark.parametrize("added", [{"added_later": 1}, {"kind": "kind_of_later"}, {"reason": "reason_of_later"}])
 def test_what_a_later_service_adds_does_not_stop_this_client(added: dict[str, object]) -> None:
     assert read_event(json.dumps(CROSSING | added).encode()) is not None
@@ -90,3 +150,4 @@ def test_what_a_later_service_adds_does_not_stop_this_client(added: dict[str, ob
 def test_what_is_no_event_is_none(value: bytes) -> None:
     assert read_event(value) is None
     assert read_reply(value) is None
+    assert read_member(value) is None

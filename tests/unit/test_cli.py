@@ -32,6 +32,7 @@ COMMANDS = [
     "query show",
     "events",
     "demo",
+    "check-ledger",
     "doctor",
 ]
 
@@ -91,7 +92,7 @@ def test_there_are_no_commands_but_those() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["check-ledger"],  # comes with a later version
+        ["check-ledger", "now"],
         ["query", "put", "q"],
         ["query", "put", "q", "absent.json"],
         ["events", "--limit", "0"],

@@ -6,7 +6,7 @@ usage or configuration. BMQ_DEBUG=1 shows where it came from.
 
 import typer
 
-from bmq.cli import demo, doctor, events, query, serve
+from bmq.cli import check_ledger, demo, doctor, events, query, serve
 from bmq.cli.failures import Commands
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app.command("broker")(serve.broker)
 app.add_typer(query.app, name="query")
 app.command("events")(events.events)
 app.command("demo")(demo.demo)
+app.command("check-ledger")(check_ledger.check_ledger)
 app.command("doctor")(doctor.doctor)
 
 

@@ -5,11 +5,12 @@ import sys
 from difflib import get_close_matches
 from typing import Annotated, Any
 
+import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from bmq.answers import ReplyMessage
+from bmq.answers import Member, ReplyMessage
 from bmq.cli.target import BootstrapOption, ConfigOption, Target, find_target
 from bmq.client import REPLY_TIMEOUT_SECONDS, StandingQuery
 from bmq.errors import ControlCode, ControlError, ServiceError
@@ -82,10 +83,14 @@ def show(
     config: ConfigOption = None,
     bootstrap: BootstrapOption = None,
 ) -> None:
-    """Show a query's definition and the reply to it."""
+    """Show a query's definition, the reply to it, and who is inside now.
+
+    Who is inside is read from the membership topic, where one is configured (topics.membership).
+    """
     target = find_target(config, bootstrap)
     with target.client() as client:
         queries = client.queries()
+        members = None if target.topics.membership is None else client.members(query_id)
     query = queries.get(query_id)
     if query is None:
         near = get_close_matches(query_id, queries, n=1)
@@ -94,11 +99,14 @@ def show(
             f"Topic {target.topics.control!r} holds no query {query_id!r}.{hint} 'bmq query list' shows all."
         )
     if as_json:
-        typer.echo(json.dumps(_as_json(query), ensure_ascii=False))
+        inside = None if members is None else [msgspec.to_builtins(member) for member in members]
+        typer.echo(json.dumps(_as_json(query) | {"inside": inside}, ensure_ascii=False))
         return
     definition = _definition(query)
     text = definition if isinstance(definition, str) else json.dumps(definition, indent=2, ensure_ascii=False)
     typer.echo(f"{text}\n{_answer(query)}")
+    for line in _inside(members):
+        typer.echo(line)
 
 
 def _validate(target: Target, query_id: str, definition: bytes) -> None:
@@ -111,7 +119,7 @@ def _validate(target: Target, query_id: str, definition: bytes) -> None:
                 definition,
                 target.config.feed_records(),
                 topics.allowed_output_prefix,
-                (topics.control, topics.replies, topics.dead_letter),
+                topics.reserved(),
             )
             return
         # Without a configuration the feeds are not known, but what every definition must have is.
@@ -167,6 +175,15 @@ def _answer(query: StandingQuery) -> str:
     if reply.error is not None:
         return f"rejected: {reply.error.code}: {reply.error.message}"
     return f"{query.status}: version {reply.version}, control offset {query.control_offset}, batch {reply.batch}"
+
+
+def _inside(members: list[Member] | None) -> list[str]:
+    if members is None:
+        return [
+            'who is inside: not known. Set membership = "bmq.membership" under [topics] in the configuration and '
+            "restart the service; the topic then holds whoever enters from that moment on."
+        ]
+    return [f"inside now: {len(members)}", *(f"  {member.line()}" for member in members)]
 
 
 def _print_table(queries: list[StandingQuery]) -> None:

@@ -19,10 +19,10 @@ Written by `make reference` from the commands' own help; `bmq COMMAND --help` sa
 Exit codes: 0 fine, 1 failed, 2 wrong usage or configuration. Whatever goes wrong is one sentence on stderr
 that says what to do; `BMQ_DEBUG=1` shows also where it came from.
 
-The client commands (`query`, `events`) find the service by its configuration, `config/local.toml` unless
-`--config` names another. Without one they talk to `localhost:9092`, where `bmq serve` puts a Kafka of its
-own. With one, `query put` checks a definition completely before it publishes: one that the service rejects
-would still replace, in the compacted control topic, the definition in force.
+The client commands (`query`, `events`, `check-ledger`) find the service by its configuration,
+`config/local.toml` unless `--config` names another. Without one they talk to `localhost:9092`, where
+`bmq serve` puts a Kafka of its own. With one, `query put` checks a definition completely before it publishes:
+one that the service rejects would still replace, in the compacted control topic, the definition in force.
 
 ```console
 $ echo '{"kind": "border", "feed": "stocks", "region": {"box": {"price": [40, 50]}}}' > forties.json

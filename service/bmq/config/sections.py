@@ -93,6 +93,11 @@ class TopicsSection(Section):
     layout: Literal["crossing", "reading"] = "crossing"
     """`crossing`: one event a crossing. `reading`: one event a reading that crossed anything."""
 
+    def reserved(self) -> frozenset[str]:
+        """Return the topics that no query may write to: what the service reads, or answers on."""
+        named = (self.control, self.clock, self.replies, self.dead_letter, self.membership)
+        return frozenset(topic for topic in named if topic is not None)
+
     @model_validator(mode="after")
     def _key_fits_layout(self) -> Self:
         if self.layout == "reading" and self.key == "query_id":

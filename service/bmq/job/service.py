@@ -255,25 +255,22 @@ def _lonlat(feeds: dict[str, Feed]) -> list[str]:
 
 def _plan(config: Config, origin: Origin) -> Plan:
     topics = config.topics
-    feeds = config.feed_records()
-    clock_topic = _clock_topic(config)
-    reserved = [topics.control, topics.replies, topics.dead_letter, clock_topic, topics.membership]
     return Plan(
         run_id=uuid4().hex,
-        feeds=feeds,
+        feeds=config.feed_records(),
         shard_keys=shard_keys(config.job.shards),
         start_offsets=origin.start_offsets,
         silent_tombstones_before=origin.control_end,
         replies_topic=topics.replies,
         events_topic=topics.events,
         dead_letter_topic=topics.dead_letter,
-        clock_topic=clock_topic,
+        clock_topic=_clock_topic(config),
         membership_topic=topics.membership,
         events_key=topics.key,
         events_layout=topics.layout,
         output_prefix=topics.allowed_output_prefix,
         client_options=config.kafka.client_options(),
-        reserved_topics=frozenset(topic for topic in reserved if topic is not None),
+        reserved_topics=topics.reserved(),
     )
 
 

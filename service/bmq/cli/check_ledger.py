@@ -1,0 +1,68 @@
+"""`bmq check-ledger`: whether the events topic is what the service promises."""
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from bmq.cli.target import BootstrapOption, ConfigOption, find_target
+from bmq.ledger import Report
+
+
+def check_ledger(
+    from_beginning: Annotated[
+        bool,
+        typer.Option(
+            "--from-beginning",
+            help="The topics hold every event since the service's first start: each stream begins with + then. "
+            "Without this, a first - may be the rest of what the topic's retention removed.",
+        ),
+    ] = False,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--topic",
+            help="A topic of events; may be given more than once.  "
+            "[default: topics.events, and each output_topic of a query in the control topic]",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write the report as one JSON object.")] = False,
+    config: ConfigOption = None,
+    bootstrap: BootstrapOption = None,
+) -> None:
+    """Read all events that are there now, and report what breaks the ledger; exit code 1 if anything does.
+
+    For each query and stream the signs must alternate, and no event may come twice. One that comes again with the
+    same id and content is what delivery at least once allows after a crash; it is counted on its own.
+    """
+    with find_target(config, bootstrap).client() as client:
+        report = client.check_ledger(topic or (), from_beginning=from_beginning)
+    if as_json:
+        typer.echo(json.dumps(asdict(report) | {"is_whole": report.is_whole}, ensure_ascii=False))
+    else:
+        for line in _lines(report):
+            typer.echo(line)
+    if not report.is_whole:
+        raise typer.Exit(1)
+
+
+def _lines(report: Report) -> list[str]:
+    lines = [f"broken: {fault}" for fault in report.faults]
+    lines += [f"repeated: {repeat}" for repeat in report.repeats]
+    hidden = report.n_faults + report.n_repeats - len(lines)
+    if hidden:
+        lines.append(f"and {hidden:,} more")
+    lines.append(
+        f"{report.n_events:,} events of {report.n_pairs:,} (query, stream) pairs: {report.n_faults:,} faults, "
+        f"{report.n_repeats:,} repeats"
+    )
+    if report.n_back:
+        lines.append(
+            f"warning: {report.n_back:,} events are older than the one before them. That is right for readings that "
+            "arrive behind an expiry only."
+        )
+    if report.n_foreign:
+        lines.append(f"warning: {report.n_foreign:,} records are no events of this service")
+    return lines
