@@ -3,26 +3,62 @@
 Knows what a valid shape is, in the plane and on longitude and latitude. Nothing of how readings meet it.
 """
 
+import math
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
-from bmq.records import Feed, Region
+import numpy as np
+import shapely
+
+from bmq.errors import ControlCode, ControlError
+from bmq.records import Feed, Float64s, Region, Shape, ShapeKind
+from bmq.wire.covers import EARTH_RADIUS_METRES
+from bmq.wire.covers import region_covers as region_covers
+from bmq.wire.definitions import nearest, shorten
+from bmq.wire.rings import (
+    LARGEST_COORDINATE,
+    LARGEST_DEGREES,
+    bad_region,
+    read_number,
+    read_polygon,
+    read_position,
+    wrong_type,
+)
+
+# A bounding box is rather too large than too small: sines, cosines, roundings. Degrees, or a share of the radius.
+CIRCLE_MARGIN = 1e-9
+# Beyond all latitudes, in place of "unbounded".
+BEYOND_POLE = 91.0
 
 
 def read_shape(kind: str, value: Any, feed: Feed) -> Region:
-    """Return the region of a shape in a definition.
+    """Return the region of a shape in a definition; its x is the feed's first dimension.
 
     Parameters
     ----------
-    kind : "polygon": a ring of [x, y]. "circle": {"center": [x, y], "radius": r}. "geojson": a GeoJSON geometry.
+    kind : "polygon": a ring of [x, y]. "circle": {"center": [x, y], "radius": r}, r in metres on longitude and
+        latitude. "geojson": a Polygon or MultiPolygon; an altitude is ignored.
     value : JSON as Python reads it, unchecked.
 
     Raises
     ------
     ControlError
-        `bad_region`: what is wrong with it, the rule, and the way out.
+        `wrong_type`, `missing_field`, `unknown_field`: not the structure that ``kind`` has. `bad_region`: a feed
+        without exactly two dimensions; numbers that are too large, or no degrees; rings that are no border of
+        a region; a shape that holds or touches a pole.
     """
-    raise NotImplementedError
+    if len(feed.dimensions) != 2:
+        raise bad_region(
+            f"Field 'region.{kind}' is a shape, which needs two dimensions, but feed '{feed.name}' has "
+            f"{len(feed.dimensions)}. Use region.box."
+        )
+    path = f"region.{kind}"
+    if kind == "circle":
+        return _read_circle(value, feed, path)
+    if kind == "geojson":
+        return _read_geojson(value, feed, path)
+    return _region([read_polygon([value], [path], feed, (2,))], feed, path)
 
 
 def wrapped_box(lo: Sequence[float], hi: Sequence[float], feed: Feed) -> Region:
@@ -31,10 +67,159 @@ def wrapped_box(lo: Sequence[float], hi: Sequence[float], feed: Feed) -> Region:
     Parameters
     ----------
     lo, hi : half-open, as from `regions.half_open_box`, but with longitudes in either order.
+
+    Raises
+    ------
+    ControlError
+        `bad_region`: a border that is no longitude or no latitude.
+
+    Notes
+    -----
+    A box may touch poles, and only one over the antimeridian is a polygon. Where adding 360 to its eastern border
+    rounds, it rounds up.
     """
-    raise NotImplementedError
+    for dimension, largest, ends in zip(feed.dimensions, LARGEST_DEGREES, zip(lo, hi, strict=True), strict=True):
+        for border in ends:
+            # What `(` and `]` made of the largest is beyond it by one rounding.
+            if math.isfinite(border) and abs(border) > math.nextafter(largest, math.inf):
+                raise bad_region(
+                    f"Border {border} of '{dimension}' is not between {-largest:g} and {largest:g} degrees, where all "
+                    "readings are. Write degrees in this range; a box from 170 to -170 crosses the antimeridian."
+                )
+    # 180 is -180, and this is where readings are.
+    west = lo[0] if lo[0] < 180.0 else -180.0 if lo[0] == 180.0 else math.nextafter(-180.0, math.inf)
+    east = hi[0] if hi[0] != -180.0 else 180.0
+    if west < east:
+        return Region((west, lo[1]), (east, hi[1]))
+    shifted = east + 360.0
+    if shifted - 360.0 < east:
+        shifted = math.nextafter(shifted, math.inf)
+    south, north = max(lo[1], -BEYOND_POLE), min(hi[1], BEYOND_POLE)
+    ring = np.array([[west, south], [shifted, south], [shifted, north], [west, north], [west, south]])
+    return _region([[ring]], feed, "region.box")
 
 
-def region_covers(outer: Region, inner: Region) -> bool:
-    """Return whether every value in ``inner`` is in ``outer``."""
-    raise NotImplementedError
+# -- circles ----------------------------------------------------------------------------------------------
+
+
+def _read_circle(value: Any, feed: Feed, path: str) -> Region:
+    members = _members(value, ("center", "radius"), (), path)
+    x, y = read_position(members["center"], f"{path}.center", feed, (2,))
+    radius = read_number(members["radius"], f"{path}.radius")
+    # A radius whose square is no number above 0 would hold nothing, or everything.
+    if not (0.0 < radius <= LARGEST_COORDINATE and radius * radius > 0.0):
+        raise bad_region(
+            f"Field '{path}.radius' is {shorten(members['radius'])}, but a radius is above 0 and at most "
+            f"{LARGEST_COORDINATE:g}. Change it."
+        )
+    shape = Shape(ShapeKind.CIRCLE, np.array([x, y], dtype="<f8").tobytes(), (), radius, feed.lonlat)
+    if not feed.lonlat:
+        reach = radius + CIRCLE_MARGIN * max(radius, abs(x), abs(y))
+        return Region((x - reach, y - reach), (x + reach, y + reach), shape)
+    angle = radius / EARTH_RADIUS_METRES
+    height = math.degrees(angle) + CIRCLE_MARGIN
+    if abs(y) + height >= 90.0:
+        to_pole = math.radians(90.0 - abs(y)) * EARTH_RADIUS_METRES
+        raise bad_region(
+            f"The circle of {radius:g} m around {shorten(members['center'])} reaches a pole, which is {to_pole:.0f} m "
+            "away, and no shape may. Make the radius smaller, or use region.box with latitudes."
+        )
+    # It is widest where a meridian only touches it, which is nearer to the pole than the centre.
+    width = math.degrees(math.asin(math.sin(angle) / math.cos(math.radians(y)))) + CIRCLE_MARGIN
+    west, east = x - width, x + width
+    if west < -180.0 or east >= 180.0:
+        west, east = -180.0, 180.0
+    return Region((west, y - height), (east, y + height), shape)
+
+
+# -- polygons ---------------------------------------------------------------------------------------------
+
+
+def _read_geojson(value: Any, feed: Feed, path: str) -> Region:
+    members = _members(value, ("type", "coordinates"), ("bbox",), path)
+    kind, coordinates = members["type"], members["coordinates"]
+    if kind not in ("Polygon", "MultiPolygon"):
+        raise bad_region(
+            f"Field '{path}.type' is {shorten(kind)}, but a region is a Polygon or a MultiPolygon. "
+            "Give the geometry of an area alone."
+        )
+    path = f"{path}.coordinates"
+    if kind == "Polygon":
+        return _region([_read_part(coordinates, feed, path)], feed, path)
+    parts = [_read_part(part, feed, f"{path}[{k}]") for k, part in enumerate(_filled_list(coordinates, path))]
+    return _region(parts, feed, path)
+
+
+def _read_part(rings: Any, feed: Feed, path: str) -> list[Float64s]:
+    paths = [f"{path}[{k}]" for k in range(len(_filled_list(rings, path)))]
+    return read_polygon(rings, paths, feed, (2, 3))
+
+
+def _region(parts: Sequence[list[Float64s]], feed: Feed, path: str) -> Region:
+    """Return the region of polygons, each a list of closed rings with the outer one first."""
+    polygons = [shapely.Polygon(rings[0], rings[1:]) for rings in parts]
+    _check_valid(polygons[0] if len(polygons) == 1 else shapely.MultiPolygon(polygons), path)
+    rings = [ring for part in parts for ring in part]
+    vertices = np.concatenate(rings).astype("<f8")
+    (west, south), (east, north) = vertices.min(axis=0).tolist(), vertices.max(axis=0).tolist()
+    east, north = math.nextafter(east, math.inf), math.nextafter(north, math.inf)
+    if feed.lonlat and east > 180.0:
+        _check_on_globe(parts, polygons, path)
+        west, east = -180.0, 180.0
+    starts = tuple(accumulate(map(len, rings), initial=0))
+    return Region((west, south), (east, north), Shape(ShapeKind.POLYGON, vertices.tobytes(), starts, 0.0, feed.lonlat))
+
+
+def _check_valid(area: shapely.Polygon | shapely.MultiPolygon, path: str) -> None:
+    if not area.is_valid:
+        raise bad_region(
+            f"Field '{path}' is no area: {shapely.is_valid_reason(area)}. Rings must neither cross nor share edges, "
+            "and a hole must be in its polygon. Repair it, or split it."
+        )
+    if not area.area > 0.0:
+        raise bad_region(f"Field '{path}' has the area 0, so no reading could be in it. Move its vertices apart.")
+
+
+def _check_on_globe(parts: Sequence[list[Float64s]], polygons: Sequence[shapely.Polygon], path: str) -> None:
+    """Refuse what overlaps once around the globe."""
+    for rings in parts:
+        width = float(np.ptp(rings[0][:, 0]))
+        if width > 360.0:
+            raise bad_region(
+                f"Field '{path}' is {width:g} degrees wide, more than once around the globe. Split it, or correct it."
+            )
+    is_over = [rings[0][:, 0].max() > 180.0 for rings in parts]
+    if not all(is_over):
+        # Parts that are not over the antimeridian, seen from those that are.
+        shifted = [
+            polygon if over else shapely.transform(polygon, lambda vertices: vertices + np.array([360.0, 0.0]))
+            for polygon, over in zip(polygons, is_over, strict=True)
+        ]
+        _check_valid(shapely.MultiPolygon(shifted), path)
+
+
+def _members(value: Any, needed: tuple[str, ...], ignored: tuple[str, ...], path: str) -> dict[str, Any]:
+    """Return an object that has all members ``needed``, and none that is not known."""
+    if not isinstance(value, dict):
+        raise wrong_type(value, path, "an object")
+    for name in value:
+        if name not in needed + ignored:
+            raise ControlError(
+                ControlCode.UNKNOWN_FIELD,
+                f"Field '{path}.{name[:40]}' is not known; the nearest known field is "
+                f"'{path}.{nearest(name, needed)}'. Rename it.",
+            )
+    for name in needed:
+        if value.get(name) is None:
+            raise ControlError(
+                ControlCode.MISSING_FIELD, f"Field '{path}.{name}' is missing, but the shape needs it. Add it."
+            )
+    return value
+
+
+def _filled_list(value: Any, path: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise wrong_type(value, path, "a list")
+    if not value:
+        raise bad_region(f"Field '{path}' is [], which holds nothing. Add a polygon with its rings.")
+    return value

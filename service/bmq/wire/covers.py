@@ -1,0 +1,100 @@
+"""Whether one region holds another one: what an exit region has to do.
+
+Knows regions as geometries; rather says no where it cannot know.
+"""
+
+import math
+
+import numpy as np
+import shapely
+
+from bmq.records import Float64s, Region, Shape, ShapeKind
+
+EARTH_RADIUS_METRES = 6_371_008.8  # the mean one
+# Beside anything but a circle, a circle on the globe is a polygon of so many vertices. It is smaller (as the outer
+# region) or larger (as the inner one) by this share, which is far more than a chord lies beside its arc.
+N_VERTICES = 720
+GLOBE_MARGIN = 1e-3
+# In place of "unbounded": beyond all coordinates of shapes, and small enough for products.
+FAR = 1e152
+
+
+def region_covers(outer: Region, inner: Region) -> bool:
+    """Return whether every value in ``inner`` is in ``outer``; both over the same feed.
+
+    On the globe a circle counts for a thousandth smaller as ``outer``, or larger as ``inner``, where the other region
+    is no circle. Apart from that the answer is exact but for roundings.
+    """
+    around, within = outer.shape, inner.shape
+    if around is None:
+        lo, hi = _ends(inner)
+        return all(a <= b for a, b in zip(outer.lo + hi, lo + outer.hi, strict=True))
+    if within is not None and around.kind is within.kind is ShapeKind.CIRCLE:
+        return _distance(around, within) + within.radius <= around.radius
+    if around.lonlat:
+        area = _area(outer, 1 - GLOBE_MARGIN)
+        everywhere = shapely.union_all([_turned(area, degrees) for degrees in (-360.0, 0.0, 360.0)])
+        return bool(everywhere.covers(_area(inner, 1 + GLOBE_MARGIN)))
+    if around.kind is ShapeKind.CIRCLE:
+        # It is convex, so it holds what has its corners in it.
+        corners = shapely.get_coordinates(_area(inner))
+        return bool((np.hypot(*(corners - _vertices(around)).T) <= around.radius).all())
+    area = _area(outer)
+    if within is not None and within.kind is ShapeKind.CIRCLE:
+        centre = shapely.Point(_vertices(within)[0])
+        # A circle is closed, and the border of a polygon is in part outside.
+        return bool(area.covers(centre) and area.boundary.distance(centre) > within.radius)
+    return bool(area.covers(_area(inner)))
+
+
+def _ends(region: Region) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the smallest box that holds all of ``region``, half-open."""
+    shape = region.shape
+    if shape is None or (shape.lonlat and (shape.kind is ShapeKind.CIRCLE or region.hi[0] == 180.0)):
+        return region.lo, region.hi
+    vertices = _vertices(shape)
+    if shape.kind is ShapeKind.CIRCLE:
+        return tuple(vertices[0] - shape.radius), tuple(np.nextafter(vertices[0] + shape.radius, np.inf))
+    # No value on the upper ends is inside.
+    return tuple(vertices.min(axis=0)), tuple(vertices.max(axis=0))
+
+
+def _area(region: Region, share_of_radius: float = 1.0) -> shapely.Geometry:
+    """Return the region as polygons; a circle only on the globe, with its radius times ``share_of_radius``."""
+    shape = region.shape
+    if shape is None:
+        return shapely.box(*np.clip((*region.lo, *region.hi), -FAR, FAR))
+    if shape.kind is ShapeKind.CIRCLE:
+        return shapely.Polygon(_circle_on_globe(shape, share_of_radius))
+    rings = np.split(_vertices(shape), shape.ring_starts[1:-1])
+    # Even-odd: what an odd number of rings goes around.
+    return shapely.symmetric_difference_all([shapely.Polygon(ring) for ring in rings])
+
+
+def _turned(area: shapely.Geometry, degrees: float) -> shapely.Geometry:
+    return shapely.transform(area, lambda vertices: vertices + np.array([degrees, 0.0]))
+
+
+def _circle_on_globe(shape: Shape, share_of_radius: float) -> Float64s:
+    """Return places on a circle, float64[N_VERTICES, 2] in degrees, with unwrapped longitudes."""
+    lon, lat = np.radians(_vertices(shape)[0])
+    angle = share_of_radius * shape.radius / EARTH_RADIUS_METRES
+    bearings = np.linspace(0.0, 2 * math.pi, N_VERTICES, endpoint=False)
+    sines = math.sin(lat) * math.cos(angle) + math.cos(lat) * math.sin(angle) * np.cos(bearings)
+    easts = np.arctan2(np.sin(bearings) * math.sin(angle) * math.cos(lat), math.cos(angle) - math.sin(lat) * sines)
+    places: Float64s = np.degrees(np.stack((lon + easts, np.arcsin(sines)), axis=1))
+    return places
+
+
+def _distance(a: Shape, b: Shape) -> float:
+    """Return how far the centres of two circles are from each other; in metres on the globe."""
+    (ax, ay), (bx, by) = _vertices(a)[0].tolist(), _vertices(b)[0].tolist()
+    if not a.lonlat:
+        return math.hypot(bx - ax, by - ay)
+    half_lat, half_lon = math.radians(by - ay) / 2, math.radians(bx - ax) / 2
+    share = math.sin(half_lat) ** 2 + math.cos(math.radians(ay)) * math.cos(math.radians(by)) * math.sin(half_lon) ** 2
+    return 2 * EARTH_RADIUS_METRES * math.asin(math.sqrt(min(1.0, share)))
+
+
+def _vertices(shape: Shape) -> Float64s:
+    return np.frombuffer(shape.vertices, dtype="<f8").reshape(-1, 2)

@@ -1,0 +1,147 @@
+"""Rings of vertices: from JSON to closed arrays, unwrapped on longitude and latitude.
+
+    170       180       190          From vertex to vertex a longitude changes by less than 180 degrees, the short way:
+     o---------|---------o           -170 behind 170 becomes 190. Readings have -170; who tests them asks for -170
+     |         |         |           and for 190.
+     o---------|---------o
+
+Knows one polygon at a time, and not whether it is valid.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bmq.errors import ControlCode, ControlError
+from bmq.records import Feed, Float64s, Int64s
+from bmq.wire.definitions import shorten
+
+# Products of two differences of coordinates have to be finite, and no map needs more.
+LARGEST_COORDINATE = 1e150
+LARGEST_DEGREES = (180.0, 90.0)
+
+
+def read_polygon(rings: Sequence[Any], paths: Sequence[str], feed: Feed, sizes: tuple[int, ...]) -> list[Float64s]:
+    """Return the rings of one polygon, the outer one first: float64[n, 2], each closed.
+
+    Parameters
+    ----------
+    rings : JSON as Python reads it, unchecked; each may be closed or not.
+    paths : where each stands in the definition, for messages.
+    sizes : how many numbers a position may have; those behind the first two are ignored.
+
+    Returns
+    -------
+    list of float64[n, 2]
+        On longitude and latitude, the smallest longitude of the outer ring is in [-180, 180), and the holes are where
+        the outer ring is.
+
+    Raises
+    ------
+    ControlError
+        `wrong_type`; `bad_region`: numbers that are too large, or no degrees; fewer than 3 vertices; two that are 180
+        degrees of longitude apart; a ring around a pole.
+
+    Notes
+    -----
+    360 is added once, to the number as it was given, so that a vertex of two polygons is one number in both unless the
+    one lies further than 52 degrees beyond the antimeridian, where adding rounds.
+    """
+    closed = [_read_ring(ring, path, feed, sizes) for ring, path in zip(rings, paths, strict=True)]
+    if not feed.lonlat:
+        return closed
+    turns = [_turns(ring, path) for ring, path in zip(closed, paths, strict=True)]
+    wests = [float((ring[:, 0] + 360.0 * turn).min()) for ring, turn in zip(closed, turns, strict=True)]
+    first = -math.floor((wests[0] + 180.0) / 360.0)
+    for ring, turn, west in zip(closed, turns, wests, strict=True):
+        # A hole is not west of its polygon, and less than once around.
+        shift = first if ring is closed[0] else math.ceil((wests[0] + 360.0 * first - west) / 360.0)
+        ring[:, 0] += 360.0 * (turn + shift)
+    return closed
+
+
+def read_position(value: Any, path: str, feed: Feed, sizes: tuple[int, ...]) -> tuple[float, float]:
+    """Return x and y of one position; errors and ``sizes`` as those of ``read_polygon``."""
+    if not isinstance(value, list) or len(value) not in sizes:
+        raise wrong_type(value, path, "a list of two numbers")
+    x, y = read_number(value[0], path), read_number(value[1], path)
+    if feed.lonlat:
+        is_out = abs(x) > LARGEST_DEGREES[0] or abs(y) >= LARGEST_DEGREES[1]
+    else:
+        is_out = abs(x) > LARGEST_COORDINATE or abs(y) > LARGEST_COORDINATE
+    if is_out:
+        raise _beyond(value, path, feed)
+    return x, y
+
+
+def read_number(value: Any, path: str) -> float:
+    """Return a JSON number; infinite where it is beyond floats.
+
+    Raises
+    ------
+    ControlError
+        `wrong_type`: no number.
+    """
+    if type(value) not in (int, float):
+        raise wrong_type(value, path, "a number")
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def wrong_type(value: Any, path: str, expected: str) -> ControlError:
+    """Return the refusal of a value that is of another type than ``expected``."""
+    return ControlError(
+        ControlCode.WRONG_TYPE, f"Field '{path}' is {shorten(value)}, but must be {expected}. Change it."
+    )
+
+
+def bad_region(message: str) -> ControlError:
+    """Return the refusal of a region."""
+    return ControlError(ControlCode.BAD_REGION, message)
+
+
+def _read_ring(ring: Any, path: str, feed: Feed, sizes: tuple[int, ...]) -> Float64s:
+    if not isinstance(ring, list):
+        raise wrong_type(ring, path, "a list of positions")
+    positions = [read_position(position, f"{path}[{k}]", feed, sizes) for k, position in enumerate(ring)]
+    if len(set(positions)) < 3:
+        raise bad_region(
+            f"Field '{path}' is {shorten(ring)}, but a ring has at least 3 different vertices. Add the others."
+        )
+    if positions[0] != positions[-1]:
+        positions.append(positions[0])
+    return np.array(positions, dtype=np.float64)
+
+
+def _beyond(value: Any, path: str, feed: Feed) -> ControlError:
+    if not feed.lonlat:
+        rule = f"but coordinates are at most {LARGEST_COORDINATE:g}. Write a smaller number."
+    elif abs(value[1]) == 90.0 and abs(value[0]) <= 180.0:
+        rule = "which is a pole, and no shape may hold or touch one. Stay below it, or use region.box with latitudes."
+    else:
+        rule = "but longitudes are from -180 to 180 and latitudes between -90 and 90. Write degrees in this order."
+    return bad_region(f"Field '{path}' is {shorten(value)}, {rule}")
+
+
+def _turns(ring: Float64s, path: str) -> Int64s:
+    """Return how many times 360 degrees each vertex of a closed ring is further east than its longitude says."""
+    steps = np.diff(ring[:, 0])
+    half = np.flatnonzero(np.abs(steps) == 180.0)
+    if half.size:
+        before, after = ring[half[0]].tolist(), ring[half[0] + 1].tolist()
+        raise bad_region(
+            f"In '{path}' the vertices {shorten(before)} and {shorten(after)} are 180 degrees of longitude apart, so "
+            "that both ways are equally short. Put a vertex between them."
+        )
+    turns = np.zeros(len(ring), dtype=np.int64)
+    np.cumsum(np.where(steps > 180.0, -1, np.where(steps < -180.0, 1, 0)), out=turns[1:])
+    if turns[-1]:
+        raise bad_region(
+            f"The ring '{path}' goes once around a pole, and no shape may hold one. Use region.box with latitudes, "
+            "or split it in two."
+        )
+    return turns
