@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from bmq.errors import ControlCode
 from bmq.records import Delete, Feed, Put, Refused
 from bmq.wire.control import parse_command
-from bmq.wire.definitions import OPTIONS_NOT_BUILT, BorderDefinition
+from bmq.wire.definition_models import BorderDefinition, TransitionDefinition
 
 FEED = Feed("plane", "plane", "id", ("x", "y"), "ts")
 CODES = {code.value for code in ControlCode}
-FIELDS = [*BorderDefinition.model_fields, *OPTIONS_NOT_BUILT, "box", "x", "y", "polygon", "regoin"]
+FIELDS = [*BorderDefinition.model_fields, *TransitionDefinition.model_fields, "box", "x", "y", "polygon", "regoin"]
 WORDS = ["border", "plane", "[)", "()", "emit", "silent", "bmq.a", "match", ""]
 
 leaves = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.sampled_from(WORDS))
@@ -117,7 +117,7 @@ def test_the_half_open_region_holds_what_the_stated_bounds_say(
         assert not inside
     else:
         assert isinstance(command, Put)
-        lo, hi = command.query.lo[0], command.query.hi[0]
+        lo, hi = command.query.region.lo[0], command.query.region.hi[0]
         assert {v for v in (*grid, *around) if lo <= v < hi} == inside
         assert inside
 

@@ -74,7 +74,7 @@ def test_a_good_definition_is_as_its_schema_says(definition: dict[str, Any]) -> 
         {"kind": "border", "feed": "vehicles", "region": {"box": {}}},
         {"kind": "border", "feed": "vehicles", "region": {"box": {"x": [1]}}},
         {"kind": "border", "feed": "vehicles", "region": BOX, "regoin": 1},
-        {"kind": "border", "feed": "vehicles", "region": BOX, "ttl": "2h"},
+        {"kind": "border", "feed": "vehicles", "region": BOX, "ttl": "2"},
         {"kind": "border", "feed": "vehicles", "region": BOX, "streams": []},
         {"kind": "border", "feed": "vehicles", "region": BOX, "output_topic": "a b"},
     ],

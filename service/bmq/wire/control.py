@@ -5,9 +5,11 @@ What is refused, and with which code where a record has several faults, in this 
     1  key          missing_field (absent or empty), wrong_type (no UTF-8, too long)
     2  JSON         not_json (no UTF-8, no JSON object, NaN, a name twice in one object)
     3  kind         missing_field, wrong_type, unknown_kind
-    4  shape        unknown_field, bad_option, missing_field, wrong_type, bad_region (see `definitions`)
-    5  feed         unknown_feed, then unknown_dimension, then bad_region (see `regions`)
-    6  topic        bad_option
+    4  shape        unknown_field, bad_option, missing_field, wrong_type, bad_duration, bad_region (see `definitions`)
+    5  together     bad_region (not exactly one shape), bad_option (options that exclude each other)
+    6  feed         unknown_feed, then unknown_dimension, then bad_region, then bad_option (see `region_queries`)
+    7  topic        bad_option
+    8  tags         bad_option (too long)
 
 Knows bytes and records. Whether the query exists, and whether a put changes it, is the monitor's to say.
 """
@@ -18,9 +20,10 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from bmq.errors import ControlCode, ControlError
-from bmq.records import Command, Delete, Feed, Initial, Put, Refused, Region, RegionQuery
-from bmq.wire.definitions import BorderDefinition, nearest, read_definition, shorten
-from bmq.wire.regions import half_open_box
+from bmq.records import Command, Delete, Feed, Put, Refused, RegionQuery
+from bmq.wire.definition_models import Definition
+from bmq.wire.definitions import nearest, read_definition, shorten
+from bmq.wire.region_queries import region_query
 
 # Query ids stand in every event, in headers and in state. 256 bytes hold a URL or two UUIDs; a longer limit
 # lets one client inflate every event of its query.
@@ -121,31 +124,19 @@ def _read_query(
             f"Feed {shorten(definition.feed)} is not configured; the nearest one is '{known}'. "
             f"Use it, or add [feeds.…] to the configuration.",
         )
-    lo, hi = half_open_box(definition.region.box, definition.bounds, feed)
+    query = region_query(query_id, version, definition, feed, _CANONICAL.encode(definition.tags))
     _check_output_topic(definition, feeds, output_prefix, reserved_topics)
-    return RegionQuery(
-        query_id=query_id,
-        version=version,
-        feed=feed.name,
-        region=Region(lo, hi),
-        # Order and repeats of streams and tags mean nothing, so that a definition which differs in them only
-        # compares equal and is `unchanged`.
-        streams=None if definition.streams is None else tuple(sorted(set(definition.streams))),
-        initial=Initial(definition.initial),
-        output_topic=definition.output_topic,
-        tags=_tags(definition),
-    )
+    _check_tags(query.tags)
+    return query
 
 
-def _tags(definition: BorderDefinition) -> str:
-    tags = _CANONICAL.encode(definition.tags)
+def _check_tags(tags: str) -> None:
     if len(tags) > LONGEST_TAGS:
         raise ControlError(
             ControlCode.BAD_OPTION,
             f"Field 'tags' has {len(tags)} characters, but every event carries it: {LONGEST_TAGS} are the most. "
             "Shorten it.",
         )
-    return tags
 
 
 def _read_object(value: bytes) -> dict[str, Any]:
@@ -197,7 +188,7 @@ def _not_json(fault: str) -> ControlError:
 
 
 def _check_output_topic(
-    definition: BorderDefinition,
+    definition: Definition,
     feeds: Mapping[str, Feed],
     output_prefix: str,
     reserved_topics: Collection[str],

@@ -1,90 +1,42 @@
-"""What a query definition may say: the pydantic models, the names known, and the code of each fault.
+"""A query definition read: its kind, the shape of its fields, and the code of each fault.
 
-Knows the shape of a definition only. What depends on the installation (feeds, dimensions, topics) is checked
-by `control`, and borders by `regions`.
+Knows one definition only. What depends on the installation (feeds, dimensions, attributes, topics) is checked by
+`region_queries` and `control`.
 """
 
 import json
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from bmq.errors import ControlCode, ControlError
-
-# Named by docs/wire-format.md and built later. Their presence alone refuses a definition: a definition that
-# is half understood would answer another question than the one asked.
-KINDS_NOT_BUILT = ("transition", "match", "select", "band_join", "window_join")
-OPTIONS_NOT_BUILT = (
-    "where",
-    "passes",
-    "ttl",
-    "expires_at",
-    "stream_ttl",
-    "exit_region",
-    "stay_for",
-    "away_for",
-    "cooldown",
-    "max_events",
-    "enabled",
+from bmq.wire.definition_models import (
+    BAD_DURATION,
+    MODEL_OF_KIND,
+    BorderDefinition,
+    Circle,
+    Definition,
+    Region,
 )
-SHAPES_NOT_BUILT = ("polygon", "circle", "geojson")
 
-Bounds = Literal["[)", "[]", "(]", "()"]
-Interval = Annotated[list[float | None], Field(min_length=2, max_length=2)]
-TopicName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
+# Named by docs/wire-format.md and built later.
+KINDS_NOT_BUILT = ("match", "select", "band_join", "window_join")
 
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
-
-
-class Region(_Strict):
-    """What a query watches."""
-
-    box: dict[str, Interval] = Field(
-        min_length=1,
-        description="[lo, hi] for each dimension named; null: unbounded; a dimension not named: unbounded.",
-    )
-
-
-class BorderDefinition(_Strict):
-    """A query of kind `border`: an event where a stream enters or leaves a region."""
-
-    kind: Literal["border"]
-    feed: str
-    region: Region
-    streams: Annotated[list[str], Field(min_length=1)] | None = Field(
-        default=None, description="The only streams watched; absent: all."
-    )
-    bounds: Bounds = Field(default="[)", description="Which borders belong to the region, in every dimension.")
-    initial: Literal["emit", "silent"] = Field(
-        default="emit",
-        description="Whether streams already inside get an event when the query is put or edited.",
-    )
-    output_topic: TopicName | None = Field(
-        default=None, description="The topic of this query's events; absent: the service's events topic."
-    )
-    tags: dict[str, str | bool | int | FiniteFloat] = Field(
-        default={}, description="Copied into every event of the query."
-    )
-
-
-_KNOWN_FIELDS = {
-    (): (*BorderDefinition.model_fields, *OPTIONS_NOT_BUILT),
-    ("region",): (*Region.model_fields, *SHAPES_NOT_BUILT),
-}
+_OPTIONS = frozenset(name for model in MODEL_OF_KIND.values() for name in model.model_fields)
+_REGIONS = ("region", "exit_region")
 
 # Which fault is reported where a definition has several: names first, since a misspelt name makes its own
-# field "missing"; then options that are not built or take no such value, what is missing, types, and the
-# region.
+# field "missing"; then options that do not apply or take no such value, what is missing, types, durations, and
+# the region.
 _REPORT_ORDER = (
     ControlCode.UNKNOWN_FIELD,
     ControlCode.BAD_OPTION,
     ControlCode.MISSING_FIELD,
     ControlCode.WRONG_TYPE,
+    ControlCode.BAD_DURATION,
     ControlCode.BAD_REGION,
 )
 
@@ -94,30 +46,39 @@ _EXPECTED_TYPE = {
     "list_type": "a list",
     "string_type": "a string",
     "literal_error": "a string",
-    "float_type": "a number, or null where the region is unbounded",
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "float_type": "a number",
+}
+# Fields of several types: pydantic reports each, with its name behind the place of the value.
+_EXPECTED_OF_SEVERAL = {
+    "tags": "a string, a number or a boolean",
+    "where": "a string, a number, a boolean, null, or a list of these",
+    "expires_at": "epoch milliseconds or a text like 2023-11-14T22:13:20.250Z",
 }
 
 
-def read_definition(definition: dict[str, Any]) -> BorderDefinition:
+def read_definition(definition: dict[str, Any]) -> Definition:
     """Return the definition, its shape checked.
 
-    Null counts as absent, as it does in readings. An unknown name, or one that is not built yet, is refused
-    even with null.
+    Null counts as absent, as it does in readings. An unknown name is refused even with null.
 
     Raises
     ------
     ControlError
         With the first fault in this order: `missing_field`, `wrong_type` or `unknown_kind` of `kind`;
-        `unknown_field`; `bad_option`; `missing_field`; `wrong_type`; `bad_region`.
+        `unknown_field`; `bad_option`; `missing_field`; `wrong_type`; `bad_duration`; `bad_region`. Then, of what
+        fields say together: `bad_region`, `bad_option`.
     """
-    _check_kind(definition.get("kind"))
-    fields = BorderDefinition.model_fields
-    present = {name: value for name, value in definition.items() if value is not None or name not in fields}
+    model = _model(definition.get("kind"))
+    present = {name: value for name, value in definition.items() if value is not None or name not in _OPTIONS}
     try:
-        return BorderDefinition.model_validate(present)
+        read = model.model_validate(present)
     except ValidationError as error:
         first = min(error.errors(include_url=False), key=lambda detail: _REPORT_ORDER.index(_code(detail)))
-        raise ControlError(_code(first), _message(first)) from None
+        raise ControlError(_code(first), _message(first, model)) from None
+    _check_together(read)
+    return read
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -134,27 +95,18 @@ def shorten(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _check_kind(kind: object) -> None:
-    if kind == "border":
-        return
+def _model(kind: object) -> type[Definition]:
+    if isinstance(kind, str) and kind in MODEL_OF_KIND:
+        return MODEL_OF_KIND[kind]
     if kind is None:
-        code, fault = (
-            ControlCode.MISSING_FIELD,
-            "Field 'kind' is missing, but every definition names its kind.",
-        )
+        code, fault = ControlCode.MISSING_FIELD, "Field 'kind' is missing, but every definition names its kind."
     elif not isinstance(kind, str):
         code, fault = ControlCode.WRONG_TYPE, f"Field 'kind' is {shorten(kind)}, but must be a string."
     elif kind in KINDS_NOT_BUILT:
-        code, fault = (
-            ControlCode.UNKNOWN_KIND,
-            f"Kind '{kind}' is not built yet; the only kind built is 'border'.",
-        )
+        code, fault = ControlCode.UNKNOWN_KIND, f"Kind '{kind}' is not built yet."
     else:
-        code, fault = (
-            ControlCode.UNKNOWN_KIND,
-            f"Kind {shorten(kind)} is not known; the only kind built is 'border'.",
-        )
-    raise ControlError(code, f'{fault} Write "kind": "border".')
+        code, fault = ControlCode.UNKNOWN_KIND, f"Kind {shorten(kind)} is not known."
+    raise ControlError(code, f'{fault} Write "kind": {" or ".join(map(shorten, MODEL_OF_KIND))}.')
 
 
 def _code(detail: ErrorDetails) -> ControlCode:
@@ -162,56 +114,114 @@ def _code(detail: ErrorDetails) -> ControlCode:
     place = detail["loc"]
     match detail["type"]:
         case "extra_forbidden":
-            not_built = SHAPES_NOT_BUILT if len(place) > 1 else OPTIONS_NOT_BUILT
-            return ControlCode.BAD_OPTION if place[-1] in not_built else ControlCode.UNKNOWN_FIELD
+            is_option = len(place) == 1 and place[0] in _OPTIONS
+            return ControlCode.BAD_OPTION if is_option else ControlCode.UNKNOWN_FIELD
         case "missing":
             return ControlCode.MISSING_FIELD
         case "too_short" | "too_long":
-            return ControlCode.BAD_REGION if place[0] == "region" else ControlCode.BAD_OPTION
-        case "string_pattern_mismatch" | "finite_number":
+            return ControlCode.BAD_REGION if place[0] in _REGIONS else ControlCode.BAD_OPTION
+        case "string_pattern_mismatch" | "finite_number" | "greater_than_equal" | "less_than_equal":
             return ControlCode.BAD_OPTION
         case "literal_error" if isinstance(detail["input"], str):
             return ControlCode.BAD_OPTION
+        case kind if kind == BAD_DURATION:
+            return ControlCode.BAD_DURATION
     return ControlCode.WRONG_TYPE
 
 
-def _message(detail: ErrorDetails) -> str:
+def _message(detail: ErrorDetails, model: type[Definition]) -> str:
     """Return the value, the rule and the way out for one error of pydantic."""
-    # A tag that fits no type is reported once a type, with the type at the end of its place.
-    place = detail["loc"][:2] if detail["loc"][0] == "tags" else detail["loc"]
+    place = detail["loc"]
+    if place[0] in _EXPECTED_OF_SEVERAL:
+        place = place[: 1 if place[0] == "expires_at" else 2]
     path = _path(place)
     value = f"Field '{path}' is {shorten(detail['input'])}"
     match detail["type"]:
         case "extra_forbidden":
-            return _name_message(place, path)
+            return _name_message(place, path, model)
         case "missing":
-            return f"Field '{path}' is missing, but a border query needs it. Add it."
-        case "too_short" if path == "region.box":
+            needing = f"'{place[-2]}'" if len(place) > 1 else f"a {_kind(model)} query"
+            return f"Field '{path}' is missing, but {needing} needs it. Add it."
+        case "too_short" if place[-1] == "box":
             return f'{value}, but a box names at least one dimension. Add one, like "x": [0, 10].'
         case "too_short" if path == "streams":
             return f"{value}, which watches nothing. Name a stream, or leave it out to watch all."
-        case "too_short" | "too_long":
+        case "too_short" if place[0] == "where":
+            return f"{value}, which no reading fits. Name a value, or leave the attribute out."
+        case "too_short" | "too_long" if "box" in place:
             return f"{value}, but an interval is [lo, hi]. Write null for an end that is unbounded."
+        case "too_short" | "too_long":
+            return f"{value}, but a point is [x, y]. Write these two numbers."
         case "string_pattern_mismatch":
             return f"{value}, but a topic has 1 to 249 letters, digits, '.', '_' or '-'. Choose such a name."
         case "finite_number":
-            return f"{value}, but events carry finite numbers only. Write it as a string."
+            return f"{value}, but events and readings carry finite numbers only. Write it as a string."
+        case "greater_than_equal" | "less_than_equal":
+            return f"{value}, but must be 1 to {2**31 - 1}. Leave it out for no limit."
         case "literal_error" if isinstance(detail["input"], str):
             return f"{value}, but must be {detail['ctx']['expected']}. Use one of these."
-    is_tag = place[0] == "tags" and len(place) == 2
-    expected = "a string, a number or a boolean" if is_tag else _EXPECTED_TYPE.get(detail["type"], "of another type")
-    return f"{value}, but must be {expected}. Change it."
+        case kind if kind == BAD_DURATION:
+            return f"{value}, but {detail['msg']}."
+    return f"{value}, but must be {_expected(place, detail['type'])}. Change it."
 
 
-def _name_message(place: tuple[int | str, ...], path: str) -> str:
+def _expected(place: tuple[int | str, ...], error_type: str) -> str:
+    if place[0] == "expires_at" or (place[0] in _EXPECTED_OF_SEVERAL and len(place) == 2):
+        return _EXPECTED_OF_SEVERAL[str(place[0])]
+    expected = _EXPECTED_TYPE.get(error_type, "of another type")
+    return f"{expected}, or null where the region is unbounded" if "box" in place[:-1] else expected
+
+
+def _name_message(place: tuple[int | str, ...], path: str, model: type[Definition]) -> str:
     *parents, name = map(str, place)
-    if name in (SHAPES_NOT_BUILT if parents else OPTIONS_NOT_BUILT):
-        return f"Field '{path}' is not built yet. {'Use region.box.' if parents else 'Leave it out.'}"
-    known = nearest(name, _KNOWN_FIELDS[tuple(parents)])
+    if not parents and name in _OPTIONS:
+        return f"Field '{path}' does not apply to kind '{_kind(model)}'. Leave it out."
+    at: type[BaseModel] = model
+    if parents:
+        at = Circle if parents[-1] == "circle" else Region
+    known = nearest(name, at.model_fields)
     return f"Field '{path}' is not known; the nearest known field is '{known}'. Rename it."
+
+
+def _kind(model: type[Definition]) -> str:
+    return next(kind for kind, of_kind in MODEL_OF_KIND.items() if of_kind is model)
 
 
 def _path(place: tuple[int | str, ...]) -> str:
     """Return ("region", "box", "x", 0) as "region.box.x[0]", cut to 60 characters."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).removeprefix(".")
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _check_together(definition: Definition) -> None:
+    exit_region = definition.exit_region if isinstance(definition, BorderDefinition) else None
+    regions = (
+        {"region": definition.region}
+        if exit_region is None
+        else {"region": definition.region, "exit_region": exit_region}
+    )
+    for name, region in regions.items():
+        shapes = list(region.model_dump(exclude_none=True))
+        if len(shapes) != 1:
+            raise ControlError(
+                ControlCode.BAD_REGION,
+                f"Field '{name}' has {' and '.join(shapes) or 'no shape'}, but a region is exactly one of "
+                f"{', '.join(Region.model_fields)}. Write one; a query for each further one.",
+            )
+    if definition.bounds != "[)" and any(region.box is None for region in regions.values()):
+        raise _bad_option(
+            f"Field 'bounds' is '{definition.bounds}', but only a box has a choice of its borders. Leave it out."
+        )
+    if definition.ttl is not None and definition.expires_at is not None:
+        raise _bad_option("Fields 'ttl' and 'expires_at' both say when the query ends. Leave one out.")
+    if isinstance(definition, BorderDefinition) and definition.passes:
+        for name in ("exit_region", "stay_for", "away_for"):
+            if getattr(definition, name):
+                raise _bad_option(
+                    f"Field 'passes' is true, which does not go with '{name}': a pass is over before it could be "
+                    "confirmed. Leave one out."
+                )
+
+
+def _bad_option(message: str) -> ControlError:
+    return ControlError(ControlCode.BAD_OPTION, message)

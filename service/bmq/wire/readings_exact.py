@@ -113,7 +113,7 @@ class ExactDecoder:
     def _event_time(self, fields: Mapping[str, object], record_time: int) -> int:
         name = self._feed.event_time
         if name is not None:
-            event_time = _event_time(name, fields.get(name))
+            event_time = read_event_time(name, fields.get(name))
             self._refuse_far_future(name, event_time, fields.get(name), record_time)
             return event_time
         if not 0 <= record_time <= LAST_EVENT_TIME_MS:
@@ -206,7 +206,8 @@ def _field_id(name: str, value: object) -> bytes:
         _refuse(DeadLetterCode.WRONG_TYPE, f"{name} holds half of a surrogate pair: a stream id is text")
 
 
-def _event_time(name: str, value: object) -> int:
+def read_event_time(name: str, value: object) -> int:
+    """Return a time in epoch milliseconds: a `Numeral` of them, or RFC 3339. Raises ReadingError; ``name`` is told."""
     if value is None:
         _refuse_missing(name, "every reading has an event time")
     if isinstance(value, Numeral):

@@ -1,65 +1,123 @@
-"""Boxes made half-open: the one place where other bounds than `[)` exist.
+"""Regions of a definition to regions of a feed: the one place where other bounds than `[)` exist.
 
-Behind it a region is [lo, hi) in every dimension, with -inf and inf for "unbounded".
+Behind it a box is [lo, hi) in every dimension, with -inf and inf for "unbounded"; what a polygon or a circle is
+says `shapes`.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from bmq.errors import ControlCode, ControlError
-from bmq.records import Feed
-from bmq.wire.definitions import Bounds, nearest, shorten
+from bmq.records import Feed, Region
+from bmq.wire import definition_models as models
+from bmq.wire.definition_models import Bounds
+from bmq.wire.definitions import nearest, shorten
+from bmq.wire.shapes import read_shape, wrapped_box
+
+_LARGEST_DEGREES = (180.0, 90.0)  # of longitude, of latitude
 
 
-def half_open_box(
-    box: Mapping[str, Sequence[float | None]], bounds: Bounds, feed: Feed
-) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return (lo, hi), one number a dimension of the feed, such that the region is [lo, hi).
-
-    Parameters
-    ----------
-    box : dimension -> [lo, hi]; None: unbounded; a dimension not named is unbounded.
-    bounds : which of the two borders belong to the region.
-
-    Raises
-    ------
-    ControlError
-        `unknown_dimension`, before any `bad_region`: a border that is not finite, borders in the wrong order,
-        or an interval that holds no number.
-    """
-    for dimension in box:
+def check_dimensions(regions: Iterable[models.Region], feed: Feed) -> None:
+    """Raise ControlError with `unknown_dimension` where a box names one that the feed has not."""
+    for dimension in (dimension for region in regions for dimension in region.box or ()):
         if dimension not in feed.dimensions:
             raise ControlError(
                 ControlCode.UNKNOWN_DIMENSION,
                 f"Feed '{feed.name}' has no dimension {shorten(dimension)}; the nearest it has is "
                 f"'{nearest(dimension, feed.dimensions)}'. Rename it.",
             )
-    unbounded = (None, None)
-    intervals = [_half_open(d, box.get(d, unbounded), bounds) for d in feed.dimensions]
-    return tuple(lo for lo, _ in intervals), tuple(hi for _, hi in intervals)
+
+
+def read_region(region: models.Region, bounds: Bounds, feed: Feed) -> Region:
+    """Return the region in the dimensions of the feed, whose names are checked.
+
+    Parameters
+    ----------
+    bounds : which of the two borders of an interval belong to a box.
+
+    Raises
+    ------
+    ControlError
+        `bad_region`: a border that is not finite, borders in the wrong order, an interval that holds no number,
+        on longitude and latitude a border beyond them; or what `shapes` says.
+    """
+    if region.box is None:
+        ((kind, value),) = region.model_dump(exclude_none=True).items()
+        return read_shape(kind, value, feed)
+    intervals = [region.box.get(dimension, [None, None]) for dimension in feed.dimensions]
+    for dimension, interval in zip(feed.dimensions, intervals, strict=True):
+        _check_finite(dimension, interval)
+    if not feed.lonlat:
+        return _box([_half_open(d, i, bounds) for d, i in zip(feed.dimensions, intervals, strict=True)])
+    for dimension, interval, largest in zip(feed.dimensions, intervals, _LARGEST_DEGREES, strict=True):
+        _check_degrees(dimension, interval, largest)
+    longitude, latitude = feed.dimensions
+    longitudes = _half_open_longitudes(longitude, intervals[0], bounds)
+    latitudes = _half_open(latitude, intervals[1], bounds)
+    if longitudes[0] < longitudes[1]:
+        return _box([longitudes, latitudes])
+    return wrapped_box((longitudes[0], latitudes[0]), (longitudes[1], latitudes[1]), feed)
+
+
+def _box(intervals: Sequence[tuple[float, float]]) -> Region:
+    return Region(tuple(lo for lo, _ in intervals), tuple(hi for _, hi in intervals))
+
+
+def _check_finite(dimension: str, interval: Sequence[float | None]) -> None:
+    if not all(border is None or math.isfinite(border) for border in interval):
+        raise _bad_region(
+            f"A border of '{dimension}' is beyond the range of a 64-bit float, but borders are finite. "
+            "Write null where the region is unbounded."
+        )
+
+
+def _check_degrees(dimension: str, interval: Sequence[float | None], largest: float) -> None:
+    for border in interval:
+        if border is not None and abs(border) > largest:
+            raise _bad_region(
+                f"Border {border} of '{dimension}' is not between {-largest:g} and {largest:g} degrees, where all "
+                "readings are. Write null where it is unbounded; a box from 170 to -170 crosses the antimeridian."
+            )
 
 
 def _half_open(dimension: str, interval: Sequence[float | None], bounds: Bounds) -> tuple[float, float]:
     lo, hi = interval
-    for border in (lo, hi):
-        if border is not None and not math.isfinite(border):
-            raise ControlError(
-                ControlCode.BAD_REGION,
-                f"A border of '{dimension}' is beyond the range of a 64-bit float, but borders are finite. "
-                "Write null where the region is unbounded.",
-            )
     if lo is not None and hi is not None and lo > hi:
-        raise ControlError(
-            ControlCode.BAD_REGION,
-            f"Lower border {lo} of '{dimension}' is above upper border {hi}. Swap the two borders.",
-        )
+        raise _bad_region(f"Lower border {lo} of '{dimension}' is above upper border {hi}. Swap the two borders.")
     # The next number up: nothing lies between it and the border, so > lo is >= next(lo), <= hi is < next(hi).
     lower = -math.inf if lo is None else math.nextafter(lo, math.inf) if bounds[0] == "(" else lo
     upper = math.inf if hi is None else math.nextafter(hi, math.inf) if bounds[1] == "]" else hi
     if lower >= upper:
-        raise ControlError(
-            ControlCode.BAD_REGION,
+        raise _bad_region(
             f"No number of '{dimension}' lies between {lo} and {hi} with bounds {bounds}. "
-            'Widen the interval, or use "bounds": "[]" for a single point.',
+            'Widen the interval, or use "bounds": "[]" for a single point.'
         )
     return lower, upper
+
+
+def _half_open_longitudes(dimension: str, interval: Sequence[float | None], bounds: Bounds) -> tuple[float, float]:
+    """Return (west, east): the longitudes in [west, east), or, with west >= east, those over the antimeridian.
+
+    Readings have longitudes in [-180, 180): one at 180 is read as -180. So is a border, and a box that has 180 as
+    its closed eastern border holds the readings at -180.
+    """
+    lo, hi = interval
+    if lo == 180.0:
+        lo, hi = -180.0, -180.0 if hi == 180.0 else hi
+    if lo is not None and hi == 180.0 and bounds[1] == "]":
+        if lo == -180.0:
+            return -math.inf, math.inf
+        hi = -180.0
+    elif lo is not None and lo > -180.0 and hi == -180.0 and bounds[1] == ")":
+        hi = 180.0
+    if lo is None or hi is None or lo <= hi:
+        return _half_open(dimension, (lo, hi), bounds)
+    west = math.nextafter(lo, math.inf) if bounds[0] == "(" else lo
+    east = math.nextafter(hi, math.inf) if bounds[1] == "]" else hi
+    if west == east:
+        return -math.inf, math.inf
+    return (-180.0 if west == 180.0 else west), east
+
+
+def _bad_region(message: str) -> ControlError:
+    return ControlError(ControlCode.BAD_REGION, message)

@@ -23,12 +23,12 @@ class Fault(BaseModel):
 
 
 class EffectiveReply(BaseModel):
-    """The command is in effect from the first reading at or behind `feed_offsets`."""
+    """The command, or the end of the query, is in effect from the first reading at or behind `feed_offsets`."""
 
     model_config = ConfigDict(frozen=True)
 
     query_id: str
-    status: Literal[Status.ACCEPTED, Status.UNCHANGED, Status.DELETED]
+    status: Literal[Status.ACCEPTED, Status.UNCHANGED, Status.DELETED, Status.EXPIRED]
     version: int = Field(description="control_offset + 1")
     control_offset: int
     batch: int = Field(description="The micro-batch that read the command.")

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter
 from pydantic.json_schema import SkipJsonSchema
 
-from bmq.wire.definitions import BorderDefinition
+from bmq.wire.definition_models import BorderDefinition, TransitionDefinition
 from bmq.wire.replies import EffectiveReply, RejectedReply
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -60,6 +60,7 @@ def schemas() -> dict[str, dict[str, Any]]:
     reply: TypeAdapter[EffectiveReply | RejectedReply] = TypeAdapter(EffectiveReply | RejectedReply)
     return {
         "border-definition.json": _schema("A query of kind border", TypeAdapter(BorderDefinition)),
+        "transition-definition.json": _schema("A query of kind transition", TypeAdapter(TransitionDefinition)),
         "reply.json": _schema("A reply to a control command", reply),
         "crossing-event.json": _schema("An event under layout crossing", TypeAdapter(CrossingEvent)),
         "reading-event.json": _schema("An event under layout reading", TypeAdapter(ReadingEvent)),
