@@ -7,6 +7,7 @@ import numpy as np
 
 from bmq.kernels import pair_rows as kernel
 from bmq.kernels.pair_rows import BLOCK, Records, Table
+from bmq.kernels.pair_waits import due_of
 from bmq.records import NEVER, Bytes, Int32s
 
 # Hash table entries a row: at three quarters full a search that finds nothing looks at eight entries.
@@ -131,7 +132,7 @@ class PairTable:
             flags = int(rows["flags"][row])
             assert flags
             assert flags & kernel.WAITS != kernel.WAITS
-            assert state.bounds[row // BLOCK] <= kernel.due_of(state, options, row)
+            assert state.bounds[row // BLOCK] <= due_of(state, options, row)
             assert state.touched[row // BLOCK] or not flags & kernel.TOUCHED
             if self._keeps_history:
                 last_entered, n_events = state.history[row].tolist()

@@ -6,97 +6,31 @@ and when. The rules are in docs/semantics.md; the machines are `kernels.pairs` a
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
+from bmq.engines.pair_items import PairItems as PairItems
+from bmq.engines.pair_items import Told as Told
+from bmq.engines.pair_items import as_columns, as_told, room
 from bmq.engines.pair_table import PairTable
-from bmq.kernels import pair_rows as kernel
-from bmq.kernels.pair_events import EVENT
-from bmq.kernels.pair_rows import AT_QUERY_EXPIRY as AT_QUERY_EXPIRY
-from bmq.kernels.pair_rows import AT_READING as AT_READING
-from bmq.kernels.pair_rows import AT_STREAM_EXPIRY as AT_STREAM_EXPIRY
-from bmq.kernels.pair_rows import END as END
-from bmq.kernels.pair_rows import FIRED as FIRED
-from bmq.kernels.pair_rows import IN as IN
+from bmq.kernels import pair_rows as rows_kernel
+from bmq.kernels import pair_waits as waits_kernel
+from bmq.kernels.pair_events import AT_QUERY_EXPIRY as AT_QUERY_EXPIRY
+from bmq.kernels.pair_events import AT_READING as AT_READING
+from bmq.kernels.pair_events import AT_STREAM_EXPIRY as AT_STREAM_EXPIRY
+from bmq.kernels.pair_events import END as END
+from bmq.kernels.pair_events import FIRED as FIRED
+from bmq.kernels.pair_events import IN as IN
+from bmq.kernels.pair_events import OUT as OUT
 from bmq.kernels.pair_rows import LOUD as LOUD
 from bmq.kernels.pair_rows import NO as NO
-from bmq.kernels.pair_rows import OUT as OUT
 from bmq.kernels.pair_rows import SILENT as SILENT
-from bmq.kernels.pair_rows import Items, Records
+from bmq.kernels.pair_rows import Records
 from bmq.kernels.pairs import fire_memberships, run_memberships, set_told
 from bmq.kernels.tran_seq import fire_transitions, run_transitions
-from bmq.records import Bools, Float64s, Ids, Int8s, Int32s, Int64s, PairRows, RegionQuery
+from bmq.records import Bools, Ids, Int8s, Int32s, Int64s, PairRows, RegionQuery
 
 INITIAL_QUERIES = 64  # doubles as needed
-
-
-@dataclass(frozen=True, slots=True)
-class PairItems:
-    """What happens to pairs, as columns of n, in any order.
-
-    Attributes
-    ----------
-    queries, streams : int32[n], slots.
-    moments : int64[n], epoch ms at which it happens: the reading's time, or the due of a timer.
-    classes : int8[n], order at one moment: AT_READING, AT_STREAM_EXPIRY, AT_QUERY_EXPIRY; then the given order.
-    actions : int8[n], IN and OUT, the crossings; END: the membership ends at once, and nothing waits any more.
-    reasons : int8[n], `Reason`.
-    event_times : int64[n], epoch ms; the moments, but for passes.
-    ordinals, rows, passes : int32[n], given back in the event.
-    values : float64[d, n], the stream's.
-    """
-
-    queries: Int32s
-    streams: Int32s
-    moments: Int64s
-    classes: Int8s
-    actions: Int8s
-    reasons: Int8s
-    event_times: Int64s
-    ordinals: Int32s
-    rows: Int32s
-    passes: Int32s
-    values: Float64s
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """Events, as columns of n; those of a pair in order, and the pairs in none.
-
-    Attributes
-    ----------
-    queries, streams : int32[n], slots.
-    moments : int64[n], epoch ms at which it is said: that of the item, or when what waited was due.
-    classes : int8[n], the item's; FIRED, after AT_READING and before all others, where something waited.
-    signs, reasons : int8[n], `Sign` and `Reason`.
-    event_times : int64[n], epoch ms.
-    ordinals : int32[n].
-    confirmed_times : int64[n], epoch ms; NEVER where nothing was waited for.
-    began : int64[n], epoch ms at which a transition began; NEVER in border events.
-    rows : int32[n], the item's; -1 where something waited.
-    passes : int32[n], the item's.
-    values : float64[d, n].
-    n_suppressed : how many events there would be more without cooldown and max_events.
-    """
-
-    queries: Int32s
-    streams: Int32s
-    moments: Int64s
-    classes: Int8s
-    signs: Int8s
-    reasons: Int8s
-    event_times: Int64s
-    ordinals: Int32s
-    confirmed_times: Int64s
-    began: Int64s
-    rows: Int32s
-    passes: Int32s
-    values: Float64s
-    n_suppressed: int
-
-    def __len__(self) -> int:
-        return self.queries.size
 
 
 class Pairs:
@@ -119,19 +53,19 @@ class Pairs:
     @property
     def n_pending(self) -> int:
         """How many crossings wait."""
-        return self._memberships.count(kernel.N_WAITING) + self._transitions.count(kernel.N_WAITING)
+        return self._memberships.count(rows_kernel.N_WAITING) + self._transitions.count(rows_kernel.N_WAITING)
 
     @property
     def accesses(self) -> int:
         """Accesses of Tran-Seq so far, as the paper counts them."""
-        return self._transitions.count(kernel.ACCESSES)
+        return self._transitions.count(rows_kernel.ACCESSES)
 
     def next_due(self) -> int:
         """Return a time, epoch ms, before which nothing is due: while S is not behind it, ``run`` need not be called.
 
         Cost: O(1).
         """
-        return min(self._memberships.count(kernel.NEXT_DUE), self._transitions.count(kernel.NEXT_DUE))
+        return min(self._memberships.count(rows_kernel.NEXT_DUE), self._transitions.count(rows_kernel.NEXT_DUE))
 
     # -- queries ------------------------------------------------------------------------------------------
 
@@ -157,16 +91,16 @@ class Pairs:
         option["stay"] = options.within_ms if pattern else options.stay_for_ms
         option["away"] = options.within_ms if pattern else options.away_for_ms
         option["cooldown"], option["max_events"] = options.cooldown_ms, max_events
-        kernel.begin_history(self._table_of(query).state, self._options, rows, is_cooldown_new, is_count_new)
+        waits_kernel.begin_history(self._table_of(query).state, self._options, rows, is_cooldown_new, is_count_new)
 
     def rows_of(self, query: int) -> tuple[Int32s, Int8s, Bools]:
         """Return the streams that the query remembers: slots, NO, LOUD or SILENT, and whether they are inside."""
         table, rows = self._table_of(query), self._rows_of(query)
         flags = table.flags_of(rows)
         rows, flags = rows[flags > 0], flags[flags > 0]
-        told = (flags & kernel.TOLD) >> kernel.TOLD_SHIFT
+        told = (flags & rows_kernel.TOLD) >> rows_kernel.TOLD_SHIFT
         streams: Int32s = table.state.rows["stream"][rows]
-        return streams, told.astype(np.int8), flags & kernel.INSIDE > 0
+        return streams, told.astype(np.int8), flags & rows_kernel.INSIDE > 0
 
     def rows_of_streams(self, streams: Int32s) -> tuple[Int32s, Int32s]:
         """Return (query slots, stream slots) of all pairs of some streams, each given once. O(pairs)."""
@@ -186,21 +120,21 @@ class Pairs:
 
     def drop_pending(self, query: int) -> None:
         """Drop the crossings of a query that wait, without a word."""
-        kernel.drop_waiting(self._table_of(query).state, self._options, self._rows_of(query))
+        waits_kernel.drop_waiting(self._table_of(query).state, self._options, self._rows_of(query))
 
     def flush(self, query: int) -> Told:
         """Tell now what waits in a border query, confirmed when it began."""
         rows = self._rows_of(query)
-        rows = rows[self._memberships.flags_of(rows) & kernel.WAITS > 0]
+        rows = rows[self._memberships.flags_of(rows) & rows_kernel.WAITS > 0]
         n_before = self._n_suppressed()
-        events, values = _room(rows.size, self._n_dims)
+        events, values = room(rows.size, self._n_dims)
         state = self._memberships.state
         n = fire_memberships(state, self._options, rows, state.rows["begin"][rows], events, values)
-        return _told([(events[:n], values[:n])], self._n_dims, self._n_suppressed() - n_before)
+        return as_told([(events[:n], values[:n])], self._n_dims, self._n_suppressed() - n_before)
 
     def forget(self, query: int) -> None:
         """Remove all rows of a query without a word, and note no change: replicas do it by the same command."""
-        kernel.remove_all(self._table_of(query).state, self._options, self._rows_of(query))
+        rows_kernel.remove_all(self._table_of(query).state, self._options, self._rows_of(query))
 
     # -- time ---------------------------------------------------------------------------------------------
 
@@ -224,7 +158,7 @@ class Pairs:
         -----
         Cost: O(n log n), and the blocks of rows in which something may be due.
         """
-        columns = _columns(items)
+        columns = as_columns(items)
         seen = np.empty(0, dtype=np.int64) if last_times is None else last_times
         order = np.lexsort((columns.classes, columns.moments))
         are_transitions = self._options["pattern"][columns.queries[order]] > 0
@@ -235,7 +169,7 @@ class Pairs:
             (self._transitions, run_transitions, fire_transitions, order[are_transitions]),
         ):
             if chosen.size:
-                events, values = _room(2 * chosen.size, self._n_dims)
+                events, values = room(2 * chosen.size, self._n_dims)
                 done, n = 0, 0
                 while True:
                     done, n = run(table.state, self._options, columns, chosen, done, events, values, n)
@@ -243,12 +177,12 @@ class Pairs:
                         break
                     table.grow()
                 parts.append((events[:n], values[:n]))
-            if table.count(kernel.NEXT_DUE) < settled:
-                rows, dues = kernel.find_due(table.state, self._options, settled, seen)
-                events, values = _room(rows.size, self._n_dims)
+            if table.count(rows_kernel.NEXT_DUE) < settled:
+                rows, dues = waits_kernel.find_due(table.state, self._options, settled, seen)
+                events, values = room(rows.size, self._n_dims)
                 n = fire(table.state, self._options, rows, dues, events, values)
                 parts.append((events[:n], values[:n]))
-        return _told(parts, self._n_dims, self._n_suppressed() - n_before)
+        return as_told(parts, self._n_dims, self._n_suppressed() - n_before)
 
     # -- state --------------------------------------------------------------------------------------------
 
@@ -258,10 +192,10 @@ class Pairs:
         Called once a batch: a row whose pair is gone stays until then.
         """
         tables = (self._memberships, self._transitions)
-        chosen = [(table, kernel.take_touched(table.state)) for table in tables]
+        chosen = [(table, waits_kernel.take_touched(table.state)) for table in tables]
         taken = self._pair_rows(chosen, query_id_of, ids_of)
         for table, rows in chosen:
-            kernel.remove_gone(table.state, self._options, rows)
+            waits_kernel.remove_gone(table.state, self._options, rows)
         return taken
 
     def snapshot(
@@ -292,7 +226,7 @@ class Pairs:
             if state.history.size:
                 state.history["last_entered"][places] = rows.last_entered[chosen]
                 state.history["n_events"][places] = rows.n_events[chosen]
-            kernel.set_flags(state, self._options, places, rows.flags[chosen])
+            waits_kernel.set_flags(state, self._options, places, rows.flags[chosen])
 
     def _pair_rows(
         self,
@@ -307,7 +241,7 @@ class Pairs:
             query_ids=tuple(query_id_of(int(slot)) for slot in distinct),
             query_rows=query_rows.astype(np.int32),
             ids=ids_of(np.ascontiguousarray(records["stream"])),
-            flags=records["flags"] & ~np.uint8(kernel.TOUCHED),
+            flags=records["flags"] & ~np.uint8(rows_kernel.TOUCHED),
             reasons=np.ascontiguousarray(records["reason"]),
             ordinals=np.ascontiguousarray(records["ordinal"]),
             begins=np.ascontiguousarray(records["begin"]),
@@ -323,10 +257,10 @@ class Pairs:
     def _rows_of(self, query: int) -> Int32s:
         if query >= self._options.size:
             return np.empty(0, dtype=np.int32)
-        return kernel.rows_of(self._table_of(query).state, self._options, query)
+        return rows_kernel.rows_of(self._table_of(query).state, self._options, query)
 
     def _n_suppressed(self) -> int:
-        return self._memberships.count(kernel.N_SUPPRESSED)
+        return self._memberships.count(rows_kernel.N_SUPPRESSED)
 
     def _check(self) -> None:
         """State every invariant of the pairs; for tests."""
@@ -338,37 +272,6 @@ class Pairs:
 
 
 def _no_options(n: int) -> Records:
-    options = np.zeros(n, dtype=kernel.OPTIONS)
+    options = np.zeros(n, dtype=rows_kernel.OPTIONS)
     options["first"] = -1
     return options
-
-
-def _columns(items: PairItems) -> Items:
-    # Kernels are compiled for arrays that are contiguous and writable; for others they would be compiled once more.
-    return Items(
-        *(
-            np.require(getattr(items, name), dtype, ("C_CONTIGUOUS", "WRITEABLE"))
-            for name, dtype in zip(Items._fields, _DTYPES, strict=True)
-        )
-    )
-
-
-_DTYPES = ("i4", "i4", "i8", "i1", "i1", "i1", "i8", "i4", "i4", "i4", "f8")
-
-
-def _room(n: int, n_dims: int) -> tuple[Records, Float64s]:
-    return np.empty(n, dtype=EVENT), np.empty((n, n_dims))
-
-
-def _told(parts: list[tuple[Records, Float64s]], n_dims: int, n_suppressed: int) -> Told:
-    events, values = parts[0] if len(parts) == 1 else _joined(parts, n_dims)
-    columns = {name: np.ascontiguousarray(events[name]) for name in EVENT.names or ()}
-    return Told(**columns, values=np.ascontiguousarray(values.T), n_suppressed=n_suppressed)
-
-
-def _joined(parts: list[tuple[Records, Float64s]], n_dims: int) -> tuple[Records, Float64s]:
-    empty_events, empty_values = _room(0, n_dims)
-    return (
-        np.concatenate([empty_events, *(events for events, _ in parts)]),
-        np.concatenate([empty_values, *(values for _, values in parts)]),
-    )

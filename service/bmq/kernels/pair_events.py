@@ -1,10 +1,16 @@
-"""The events of tracked pairs, as records that kernels write. Arrays in, numbers out."""
+"""What happens to tracked pairs, and the events that come of it. Arrays in, numbers out."""
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from bmq.kernels.pair_rows import FIRED, Items, Records, Table
-from bmq.records import NEVER, Float64s
+from bmq.kernels.pair_rows import Records, Table
+from bmq.records import NEVER, Float64s, Int8s, Int32s, Int64s
+
+# What happens to a pair, and when within one moment.
+IN, END, OUT = 1, 0, -1
+AT_READING, FIRED, AT_STREAM_EXPIRY, AT_QUERY_EXPIRY = range(4)
 
 EVENT = np.dtype(
     [
@@ -23,6 +29,22 @@ EVENT = np.dtype(
     ],
     align=True,
 )
+
+
+class Items(NamedTuple):
+    """As `engines.pairs.PairItems`, columns of n."""
+
+    queries: Int32s
+    streams: Int32s
+    moments: Int64s
+    classes: Int8s
+    actions: Int8s
+    reasons: Int8s
+    event_times: Int64s
+    ordinals: Int32s
+    rows: Int32s
+    passes: Int32s
+    values: Float64s
 
 
 @njit(cache=True, forceinline=True)

@@ -12,10 +12,8 @@ The rules are in docs/semantics.md.
 
 from numba import njit
 
-from bmq.kernels.pair_events import write_item, write_waiting
+from bmq.kernels.pair_events import END, IN, Items, write_item, write_waiting
 from bmq.kernels.pair_rows import (
-    END,
-    IN,
     INSIDE,
     LOUD,
     N_SUPPRESSED,
@@ -25,17 +23,12 @@ from bmq.kernels.pair_rows import (
     TOLD_SHIFT,
     WAITS_IN,
     WAITS_OUT,
-    Items,
     Records,
     Table,
     add,
-    begin_wait,
-    due_of,
-    end_wait,
     find,
-    is_due_before,
-    note_change,
 )
+from bmq.kernels.pair_waits import begin_wait, due_of, end_wait, is_due_before, note_change
 from bmq.records import NEVER, Float64s, Int32s, Int64s
 
 ENTERED, LEFT = 1, -1

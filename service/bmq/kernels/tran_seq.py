@@ -18,26 +18,9 @@ arrives: the event of a stay may not wait for another one.
 
 from numba import njit
 
-from bmq.kernels.pair_events import write_item, write_waiting
-from bmq.kernels.pair_rows import (
-    ACCESSES,
-    END,
-    IN,
-    OUT,
-    WAITS,
-    WAITS_IN,
-    WAITS_OUT,
-    Items,
-    Records,
-    Table,
-    add,
-    begin_wait,
-    due_of,
-    end_wait,
-    find,
-    is_due_before,
-    note_change,
-)
+from bmq.kernels.pair_events import END, IN, OUT, Items, write_item, write_waiting
+from bmq.kernels.pair_rows import ACCESSES, WAITS, WAITS_IN, WAITS_OUT, Records, Table, add, find
+from bmq.kernels.pair_waits import begin_wait, due_of, end_wait, is_due_before, note_change
 from bmq.records import Float64s, Int32s, Int64s
 
 IN_THEN_OUT, OUT_THEN_IN, IN_NOT_OUT, OUT_NOT_IN = 1, 2, 3, 4  # as `records.Pattern`
