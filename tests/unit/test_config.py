@@ -71,6 +71,34 @@ def test_a_feed_record_has_everything_that_the_other_layers_need(load: Load) -> 
     )
 
 
+def test_durations_and_space_reach_the_other_layers(load: Load) -> None:
+    config = load(
+        """
+        [feeds.globe]
+        topic = "globe"
+        stream_id = "id"
+        dimensions = ["lon", "lat"]
+        space = "lonlat"
+        max_lateness = "250ms"
+        stream_ttl = "1h"
+        idle_advance = "30s"
+        max_future = "2d"
+        """
+    )
+
+    assert config.feed_records()["globe"] == Feed(
+        "globe",
+        "globe",
+        "id",
+        ("lon", "lat"),
+        lonlat=True,
+        max_lateness_ms=250,
+        stream_ttl_ms=3_600_000,
+        idle_advance_ms=30_000,
+        max_future_ms=172_800_000,
+    )
+
+
 @pytest.mark.parametrize("name", ["local.toml", "docker.toml"])
 def test_the_configurations_in_the_repository_load(name: str) -> None:
     config = load_config(ROOT / "config" / name)
@@ -160,7 +188,7 @@ def test_every_fault_is_told_at_once(load: Load) -> None:
         topic = "line"
         stream_id = ""
         dimensions = ["x", "y"]
-        space = "lonlat"
+        max_lateness = 5
         [job]
         shards = 0
         trigger = "often"
@@ -173,7 +201,7 @@ def test_every_fault_is_told_at_once(load: Load) -> None:
     assert [fault.partition(":")[0].partition(" = ")[0] for fault in told] == [
         "topics.events",
         "feeds.plane.stream_id",
-        "feeds.plane.space",
+        "feeds.plane.max_lateness",
         "job.shards",
         "job.trigger",
         "job.sharts",
@@ -200,11 +228,6 @@ def test_an_unknown_option_is_answered_with_the_nearest_known_one(load: Load, te
     ("text", "option"),
     [
         ('format = "avro"', "feeds.line.format"),
-        ('space = "lonlat"', "feeds.line.space"),
-        ('max_lateness = "5s"', "feeds.line.max_lateness"),
-        ('stream_ttl = "1h"', "feeds.line.stream_ttl"),
-        ('idle_advance = "30s"', "feeds.line.idle_advance"),
-        ('max_future = "1h"', "feeds.line.max_future"),
         ("join = true", "feeds.line.join"),
         ('[job]\ndelivery = "exactly_once"', "job.delivery"),
     ],
@@ -221,6 +244,8 @@ def test_what_is_not_built_yet_is_refused_by_name(load: Load, text: str, option:
     [
         'format = "json"\nspace = "plane"\nmax_lateness = "0s"\njoin = false',
         'max_lateness = "0ms"',
+        'max_future = "0s"',
+        '[topics]\nmembership = "bmq.membership"',
         '[job]\ntrigger = "1 second"\ndelivery = "at_least_once"',
         '[job]\ntrigger = "available_now"\nshards = 1024\nstarting_offsets = "earliest"',
         '[topics]\nkey = "query_id"',
@@ -239,6 +264,16 @@ def test_what_the_documents_name_is_taken(load: Load, text: str) -> None:
     ("text", "told"),
     [
         ('max_lateness = "5 minutes"', 'feeds.line.max_lateness = "5 minutes": a duration is a whole number'),
+        ("max_lateness = 5", "feeds.line.max_lateness = 5: a duration is a whole number with ms, s, m, h or d; write"),
+        ('max_future = "-1s"', 'feeds.line.max_future = "-1s": a duration is a whole number'),
+        ('max_future = "3652060d"', 'feeds.line.max_future = "3652060d": a duration is at most 3652059d'),
+        ('stream_ttl = "0s"', 'feeds.line.stream_ttl = "0s": this duration must be above zero'),
+        ('idle_advance = "0m"', 'feeds.line.idle_advance = "0m": this duration must be above zero'),
+        (
+            'space = "lonlat"',
+            'feeds.line: space = "lonlat" is for two dimensions, longitude and latitude, and not for 1',
+        ),
+        ('space = "globe"', "feeds.line.space = \"globe\": must be 'plane' or 'lonlat'"),
         ("[job]\nshards = 1025", "job.shards = 1025: must be less than or equal to 1024"),
         ("[job]\nshards = true", "job.shards = true: a whole number is needed"),
         ('[job]\ntrigger = "1 minute"', 'job.trigger = "1 minute": write "N seconds"'),
@@ -299,12 +334,20 @@ def test_without_a_feed_nothing_starts(load: Load) -> None:
     assert fault.startswith("feeds: name at least one; add a table [feeds.NAME]")
 
 
-@pytest.mark.parametrize("topic", ["line", "bmq.control", "bmq.replies", "bmq.events", "bmq.dead-letter", "bmq_events"])
+@pytest.mark.parametrize(
+    "topic", ["line", "bmq.control", "bmq.replies", "bmq.events", "bmq.dead-letter", "bmq.clock", "bmq_events"]
+)
 def test_no_two_roles_share_a_topic(load: Load, topic: str) -> None:
     (fault,) = faults(load, LINE.replace("feeds.line", "feeds.other").replace('"line"', f'"{topic}"'))
 
     assert fault.startswith(f'feeds.other.topic = "{topic}": ')
     assert fault.endswith("; choose another")
+
+
+def test_the_membership_topic_is_no_other_topic(load: Load) -> None:
+    (fault,) = faults(load, '[topics]\nmembership = "bmq.events"')
+
+    assert fault == 'topics.membership = "bmq.events": topics.events is "bmq.events"; choose another'
 
 
 @pytest.mark.parametrize(

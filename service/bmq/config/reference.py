@@ -29,8 +29,10 @@ starts; every fault is told at once, and the exit code is 2. `config/local.toml`
 - **Lists and tables** in the environment are JSON: `BMQ_FEEDS__VEHICLES__DIMENSIONS='["x", "y"]'`.
 - An option that does not exist is a fault, in the file and in the environment.
 - So is an option that is not built yet.
-- Topics are distinct: each feed's from every other and from the service's own four. `a.b` and `a_b` count as
-  the same, as they do for Kafka.
+- Topics are distinct: each feed's from every other and from the service's own. `a.b` and `a_b` count as the same,
+  as they do for Kafka.
+- **Durations** are whole numbers with a unit: `250ms`, `90s`, `3m`, `2h`, `1d`; at most 3652059d. A number without a
+  unit is a fault.
 """
 
 _AFTER = """\
@@ -111,6 +113,8 @@ def _type(schema: Mapping[str, Any]) -> str:
             return f"whole number, {low} to {high}"
         case {"type": "integer", "minimum": low}:
             return f"whole number, {low} or more"
+        case {"format": "duration"}:
+            return "duration"
         case {"type": "array"}:
             return "list of texts"
         case {"type": "boolean"}:

@@ -5,21 +5,23 @@ here too, so that it is refused by name and never ignored.
 """
 
 import re
+from collections.abc import Callable
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
+    WithJsonSchema,
     model_validator,
 )
 
 from bmq import records
 from bmq.config.section import Section
+from bmq.wire.durations import read_duration, read_positive_duration
 
 # Kafka's own rule (org.apache.kafka.common.internals.Topic).
 _TOPIC = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
-_DURATION = re.compile(r"(\d+)(ms|s|m|h|d)")
 _TRIGGER = re.compile(r"\d+ seconds?|available_now")
 
 
@@ -41,13 +43,14 @@ def _trigger(text: str) -> str:
     return text
 
 
-def _no_lateness(text: str) -> str:
-    duration = _DURATION.fullmatch(text)
-    if duration is None:
-        raise ValueError('a duration is a whole number with ms, s, m, h or d, such as "90s"; write "0s"')
-    if int(duration[1]) > 0:
-        raise ValueError('holding late readings is not built yet; write "0s" or leave the option out')
-    return text
+def _text_of(read: Callable[[object], int]) -> BeforeValidator:
+    """Return the rule that ``read`` takes the value; it stays a text, as the reference shows it."""
+
+    def check(value: object) -> object:
+        read(value)
+        return value
+
+    return BeforeValidator(check)
 
 
 def _later(refused: object) -> AfterValidator:
@@ -61,14 +64,12 @@ def _later(refused: object) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _refuse(value: Any) -> Any:
-    raise ValueError("not built yet; leave the option out")
-
-
 Topic = Annotated[str, AfterValidator(_topic)]
 FieldName = Annotated[str, Field(min_length=1)]
 Whole = Annotated[int, BeforeValidator(_whole)]
-NotBuilt = Annotated[str | None, AfterValidator(_refuse)]
+_DURATION = WithJsonSchema({"type": "string", "format": "duration"})  # so that the reference names it
+Duration = Annotated[str, _text_of(read_duration), _DURATION]
+PositiveDuration = Annotated[str, _text_of(read_positive_duration), _DURATION]
 
 
 class TopicsSection(Section):
@@ -121,24 +122,30 @@ class FeedSection(Section):
     event_time: FieldName | None = None
     """The field with the event time, epoch milliseconds or RFC 3339. Absent: the record's timestamp."""
     dimensions: Annotated[tuple[FieldName, ...], Field(min_length=1)]
-    """The numeric fields that regions are about."""
+    """The numeric fields that regions are about. Fixed for a checkpoint, with their order."""
     attributes: tuple[FieldName, ...] = ()
-    """Further fields, for `where` in a query."""
-    space: Annotated[Literal["plane", "lonlat"], _later("lonlat")] = "plane"
-    """`plane`: plain numbers. `lonlat`: degrees; not built yet: refused."""
+    """Further fields, for `where` in a query. Fixed for a checkpoint, with their order."""
+    space: Literal["plane", "lonlat"] = "plane"
+    """`plane`: plain numbers. `lonlat`: two dimensions in degrees, the longitude first; 180 is -180, a circle's radius
+    is in metres, and boxes and polygons may cross the antimeridian. A reading that is nowhere on the globe is a dead
+    letter. Fixed for a checkpoint."""
     index: Literal["auto", "region_segments", "border_grid", "nd_bmq", "stab_difference", "scan"] = "auto"
     """What finds the crossings: `auto` takes the structure that is cheapest for the queries and the movement, and
     another when these change. `region_segments` is for one dimension, `border_grid` and `nd_bmq` are for two and
     more; in five and more, the first batch waits until `border_grid` is compiled. No answer depends on it, and a
     checkpoint takes any."""
-    max_lateness: Annotated[str, AfterValidator(_no_lateness)] = "0s"
-    """How long readings are held to put them in order. More than zero is not built yet: refused."""
-    stream_ttl: NotBuilt = None
-    """The silence that ends a stream. Not built yet: refused."""
-    idle_advance: NotBuilt = None
-    """Lets wall time move the clock of a silent feed. Not built yet: refused."""
-    max_future: NotBuilt = None
-    """How far a reading may be ahead of its record's timestamp. Not built yet: refused."""
+    max_lateness: Duration = "0s"
+    """How long readings are held, by the feed's clock, to be put in order of event time, whichever partition they
+    come from. All events come that much later; a reading that comes later still is counted and dropped. `0s`: not
+    held."""
+    stream_ttl: PositiveDuration | None = None
+    """The silence, in event time, after which a stream is unknown again and all its memberships end. Absent: never."""
+    idle_advance: PositiveDuration | None = None
+    """When no reading of the feed came for so long, wall time moves its clock, so that a silent feed does not hold
+    up what is due: `ttl`, `stream_ttl`, `stay_for` and the like. Absent: only readings move the clock."""
+    max_future: Duration | None = None
+    """How far an event time may be ahead of its record's timestamp. Further ahead is a dead letter and does not move
+    the clock, so that one wrong clock does not expire everything. Absent: any."""
     join: Annotated[bool, _later(True)] = False
     """Whether join queries may use the feed. `true` is not built yet: refused."""
 
@@ -165,6 +172,16 @@ class FeedSection(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _degrees_are_two(self) -> Self:
+        n_dims = len(self.dimensions)
+        if self.space == "lonlat" and n_dims != 2:
+            raise ValueError(
+                f'space = "lonlat" is for two dimensions, longitude and latitude, and not for {n_dims}; write '
+                'dimensions = ["lon", "lat"] with the names of the fields, or leave space out'
+            )
+        return self
+
     def record(self, name: str) -> records.Feed:
         """Return the feed as the other layers know it."""
         return records.Feed(
@@ -176,7 +193,16 @@ class FeedSection(Section):
             format=records.Format(self.format),
             attributes=self.attributes,
             index=records.IndexKind(self.index),
+            lonlat=self.space == "lonlat",
+            max_lateness_ms=read_duration(self.max_lateness),
+            stream_ttl_ms=_milliseconds(self.stream_ttl),
+            idle_advance_ms=_milliseconds(self.idle_advance),
+            max_future_ms=_milliseconds(self.max_future),
         )
+
+
+def _milliseconds(duration: str | None) -> int | None:
+    return None if duration is None else read_duration(duration)
 
 
 class JobSection(Section):

@@ -19,13 +19,12 @@ Scalar = str | bool | int | FiniteFloat | None
 BAD_DURATION = "bad_duration"  # the type of the error of pydantic
 
 
-def _duration(read: Callable[[str], int]) -> BeforeValidator:
+def _duration(read: Callable[[object], int]) -> BeforeValidator:
     def check(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise PydanticCustomError("string_type", "")
         try:
-            # A bare number is no wrong type to those who write it, but a duration whose unit nobody can know.
-            return read(value if isinstance(value, str) else "")
+            return read(value)
         except ValueError as error:
             raise PydanticCustomError(BAD_DURATION, "{rule}", {"rule": str(error)}) from None
 
