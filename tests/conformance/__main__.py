@@ -32,14 +32,20 @@ def main() -> int:
     if not scenarios:
         parser.error(f"{options.path} holds no scenario")
     start = time.monotonic()
+    ledger_faults: list[str] = []
     try:
-        outcomes = play(scenarios, PureBackend(scenarios)) if options.pure else _play_through_kafka(scenarios)
+        if options.pure:
+            outcomes = play(scenarios, PureBackend(scenarios))
+        else:
+            outcomes, ledger_faults = _play_through_kafka(scenarios)
     except (ServiceFailed, ServiceError) as error:
         print(f"the run ended early: {error}", file=sys.stderr)
         return 1
     print(report(outcomes))
+    for fault in ledger_faults:
+        print(f"the ledger is broken: {fault}")
     print(f"in {time.monotonic() - start:.0f} s", file=sys.stderr)
-    return 0 if all(outcome.passed for outcome in outcomes) else 1
+    return 0 if all(outcome.passed for outcome in outcomes) and not ledger_faults else 1
 
 
 def report(outcomes: Sequence[Outcome]) -> str:
@@ -56,13 +62,14 @@ def report(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines)
 
 
-def _play_through_kafka(scenarios: Sequence[Scenario]) -> list[Outcome]:
+def _play_through_kafka(scenarios: Sequence[Scenario]) -> tuple[list[Outcome], list[str]]:
+    """Return the outcomes, and what breaks the ledger in all events together."""
     with (
         tempfile.TemporaryDirectory(prefix="bmq-conformance-") as folder,
         running_broker(Path(folder, "kafka")) as bootstrap_servers,
         running_service(scenarios, Path(folder), bootstrap_servers) as backend,
     ):
-        return play(scenarios, backend)
+        return play(scenarios, backend), backend.ledger_faults()
 
 
 if __name__ == "__main__":

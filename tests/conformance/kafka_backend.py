@@ -21,6 +21,7 @@ from bmq.topics import Topics
 from tests.conformance.play import ControlRecord, Seen
 from tests.conformance.scenario import Scenario, all_feeds
 from tests.conformance.service import Service, ServiceFailed, topic_names, write_config
+from tests.ledger_check import read_ledger
 
 ANSWER_LIMIT_SECONDS = 30.0  # for one request to a broker on the same machine; a busy one takes a second
 
@@ -55,6 +56,8 @@ class KafkaBackend:
         self._served = served
         self._topics = topic_names(run)
         self._end_offsets: dict[str, int] = {}
+        self._servers = bootstrap_servers
+        self._was_killed = False
         # Linger past any pause between two calls, so that only flush sends: a step is one record batch.
         self._producer = producer({"bootstrap.servers": bootstrap_servers, "linger.ms": "10000"})
         self._consumer = KafkaConsumer(bootstrap_servers=bootstrap_servers, group_id=None, auto_offset_reset="earliest")
@@ -77,8 +80,14 @@ class KafkaBackend:
 
     def restart(self, how: str) -> None:
         """End the service by "kill" or "stop", and start it on the same checkpoint."""
+        self._was_killed |= how == "kill"
         self._service.restart(how)
         self.wait_until_ready()
+
+    def ledger_faults(self) -> list[str]:
+        """Return what breaks the ledger in the events of the whole run; a service that was killed may repeat some."""
+        report = read_ledger(self._servers, self._topics["events"])
+        return report.faults if self._was_killed else report.faults + report.repeats
 
     def command(self, records: Sequence[ControlRecord]) -> list[int]:
         """Publish to the control topic; return the offsets."""

@@ -31,7 +31,7 @@ class ServiceFailed(Exception):
 
 def topic_names(run: str) -> dict[str, str]:
     """Return the service's own topics, each with a name of this run, as `[topics]` has them."""
-    return {role: f"{run}-{role}" for role in ("control", "replies", "events", "dead_letter")}
+    return {role: f"{run}-{role}" for role in ("control", "replies", "events", "dead_letter", "clock")}
 
 
 def write_config(folder: Path, run: str, bootstrap_servers: str, feeds: Mapping[str, Json]) -> tuple[Path, set[str]]:

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from bmq.cli import app
 from bmq.demo.figures import Figures, scrape
 from bmq.ports import free_ports, require_free
+from tests.ledger_check import must_be_whole
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -114,6 +115,7 @@ def test_a_query_put_by_command_line_gives_events_and_figures(served: Served) ->
 
     wait_for(counted, served.process, served.log, LIMIT_SECONDS)
     assert (scrape(served.metrics_port) or Figures()).latency_at(1.0) is not None
+    must_be_whole(served.servers, "bmq.events")
 
 
 def test_sigterm_ends_service_and_kafka_in_order(served: Served) -> None:

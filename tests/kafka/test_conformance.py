@@ -1,5 +1,6 @@
 """The scenarios through Kafka against the running service, all in one run; wrong expectations among them."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,30 @@ WRONG = load(FOLDER / "wrong.jsonl", letter="w")
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
 
+@dataclass(frozen=True)
+class Run:
+    """What came of playing all scenarios."""
+
+    outcomes: dict[str, Outcome]
+    ledger_faults: list[str]
+
+
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory, bootstrap_servers: str) -> dict[str, Outcome]:
+def run(tmp_path_factory: pytest.TempPathFactory, bootstrap_servers: str) -> Run:
     scenarios = GIVEN + WRONG
     folder = tmp_path_factory.mktemp("conformance")
     with running_service(scenarios, folder, bootstrap_servers) as backend:
-        return {outcome.scenario.name: outcome for outcome in play(scenarios, backend)}
+        outcomes = {outcome.scenario.name: outcome for outcome in play(scenarios, backend)}
+        return Run(outcomes, backend.ledger_faults())
+
+
+@pytest.fixture
+def outcomes(run: Run) -> dict[str, Outcome]:
+    return run.outcomes
+
+
+def test_the_ledger_of_all_scenarios_together_is_whole(run: Run) -> None:
+    assert run.ledger_faults == []
 
 
 @pytest.mark.parametrize("name", [one.name for one in GIVEN if one.name not in NOT_YET])

@@ -12,6 +12,7 @@ from kafka.consumer.fetcher import ConsumerRecord
 from bmq.topics import Topics
 from tests.conformance.service import Service, topic_names, write_config
 from tests.kafka_records import read_all
+from tests.ledger_check import must_be_whole
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
@@ -71,6 +72,8 @@ def test_a_new_checkpoint_rebuilds_the_queries_and_says_the_same_events(bootstra
         world.send(f"{world.run}-sheet", ("b", "1000,5"))
         service.wait_for({f"{world.run}-sheet": 1})
         service.stop()
+        # Only here: a new checkpoint begins a new ledger in the same topic.
+        must_be_whole(bootstrap_servers, world.names["events"])
         first = by_key(world.records("events"))
         n_replies = len(world.records("replies"))
 

@@ -9,6 +9,7 @@ from confluent_kafka import Producer
 from bmq.topics import Topics
 from tests.conformance.service import Service, topic_names, write_config
 from tests.kafka_records import read_all
+from tests.ledger_check import must_be_whole
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 
@@ -35,8 +36,9 @@ def test_an_output_topic_is_made_or_the_query_is_refused_and_the_job_goes_on(
         producer.flush()
         service.wait_for({f"{run}-line": 2})
     finally:
-        service.kill()
+        service.kill()  # between two batches: all that was sent is read
 
+    must_be_whole(bootstrap_servers, names["events"], f"{run}-own")
     replies = {reply["query_id"]: reply for reply in map(json.loads, values(bootstrap_servers, names["replies"]))}
     assert replies["own"]["status"] == "accepted"
     assert replies["clash"]["error"]["code"] == "bad_option"

@@ -42,6 +42,19 @@ def test_the_control_topic_is_made_compacted_with_one_partition(topics: Topics, 
     assert (feed.n_partitions, feed.compacted) == (4, False)
 
 
+def test_the_clock_topic_is_made_with_one_partition_and_the_membership_topic_compacted(
+    topics: Topics, name: str
+) -> None:
+    made = topics.create_missing(name, [], 4, clock=f"{name}-clock", membership=f"{name}-membership")
+
+    clock, membership = topics.state(f"{name}-clock"), topics.state(f"{name}-membership")
+    assert made == [name, f"{name}-clock", f"{name}-membership"]
+    assert clock is not None
+    assert membership is not None
+    assert (clock.n_partitions, clock.compacted) == (1, False)
+    assert (membership.n_partitions, membership.compacted) == (4, True)
+
+
 def test_what_is_there_already_is_left_alone(topics: Topics, name: str, bootstrap_servers: str) -> None:
     make(bootstrap_servers, f"{name}-feed", 2)
     topics.create_missing(name, [f"{name}-feed"], 4)

@@ -11,6 +11,7 @@ from confluent_kafka import Producer
 from bmq.topics import Topics
 from tests.conformance.service import Service, write_config
 from tests.kafka_records import read_all
+from tests.ledger_check import must_be_whole
 from tests.oracle import Oracle, Reading
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(420)]
@@ -56,6 +57,7 @@ def test_kills_lose_nothing_and_double_nothing(bootstrap_servers: str, tmp_path:
     finally:
         service.kill()
 
+    must_be_whole(bootstrap_servers, f"{run}-events", was_killed=True)
     # At least once: an event may be there again, with the same id; and each stream's order stays that of the first.
     found: dict[str, list[tuple[str, str, int, str]]] = defaultdict(list)
     seen: set[str] = set()
