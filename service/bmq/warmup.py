@@ -15,7 +15,7 @@ import pyarrow as pa
 from bmq.index.stream_table import INITIAL_STREAMS
 from bmq.jars import spark_jars
 from bmq.monitor.monitor import Monitor
-from bmq.records import Crossings, Feed, Format, IndexKind
+from bmq.records import Clock, Crossings, Feed, Format, IndexKind
 from bmq.wire.control import parse_command
 from bmq.wire.events import render_crossings
 from bmq.wire.frames import concat_readings, pack_readings, unpack_readings
@@ -92,7 +92,9 @@ def _advance(monitor: Monitor, feed: Feed, n: int) -> int:
     record_times = np.full(n, 1_700_000_000_000, dtype=np.int64)
     readings = Decoder(feed).decode(keys, values, record_times).readings
     frames = [unpack_readings(frame) for frame in pack_readings(readings, n_shards=2)]
-    return _render([monitor.advance(feed.name, concat_readings(frames)).crossings])
+    times = readings.event_times
+    advanced = monitor.advance(feed.name, concat_readings(frames), Clock(int(times.max()), int(times.min())))
+    return _render([] if advanced.crossings is None else [advanced.crossings])
 
 
 def _stream_id(i: int) -> str:

@@ -18,7 +18,7 @@ from bmq.job import replicas
 from bmq.job.replicas import Head, Replica, catch_up, commit, read_head
 from bmq.kernels.hashing import hash_ids
 from bmq.monitor.monitor import Monitor
-from bmq.records import Command, Delete, Feed, Ids, Initial, Put, Readings, Region, RegionQuery
+from bmq.records import Clock, Command, Delete, Feed, Ids, Initial, Put, Readings, Region, RegionQuery
 
 pytestmark = pytest.mark.property
 
@@ -112,7 +112,8 @@ def test_a_log_that_has_grown_long_is_replaced_by_a_snapshot() -> None:
 
     head = read_head(store)
     assert head.snapshot_version == replicas.LOG_ENTRIES_MAX
-    assert {"head", f"snapshot/{head.snapshot_version}/0", f"entry/{head.version}"} == set(store._now)
+    pages = {f"snapshot/{head.snapshot_version}/{page}" for page in range(head.snapshot_pages)}
+    assert {"head", f"entry/{head.version}", *pages} == set(store._now)
 
 
 def test_a_state_of_another_format_stops_with_the_way_out() -> None:
@@ -152,7 +153,8 @@ def run(monitor: Monitor, step: Step, number: int) -> None:
         data = np.frombuffer(b"".join(encoded), dtype=np.uint8)
         times = np.full(len(encoded), number, dtype=np.int64)
         values = np.array([[value for _, value in step.readings]])
-        monitor.advance("line", Readings(Ids(starts, data, hash_ids(starts, data)), times, times, values))
+        readings = Readings(Ids(starts, data, hash_ids(starts, data)), times, times, values)
+        monitor.advance("line", readings, Clock(number, number))
     monitor._check()
 
 

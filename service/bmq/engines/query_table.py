@@ -1,27 +1,39 @@
-"""The query table of one feed: query id -> slot and region.
+"""The query table of one feed: query id -> slot, and what the inner loops ask of a slot.
 
-Slots are small numbers that arrays can be indexed with; the slot of a removed query is used again.
+Slots are small numbers that arrays can be indexed with; the slot of a removed query is used again. A query with an
+exit region has a second slot for that one, since the regions of both are watched:
+
+    slot      0        1        2
+    owner     0        1        0        slot 2 is the exit region of query 0
 """
 
+from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
 
-from bmq.records import Float64s, Int32s, RegionQuery
+from bmq.records import Bools, Int32s, Int64s, RegionQuery
 
 INITIAL_QUERIES = 64  # doubles as needed
+FOREVER = np.iinfo(np.int64).max  # in place of a duration or a due that there is none of
+NO_SLOT = -1
 
 
 class QueryTable:
-    """Queries of one feed by slot. Memory: 16 * d bytes a query and its record."""
+    """Queries of one feed by slot. Memory: 21 bytes a query and its record."""
 
-    def __init__(self, n_dims: int) -> None:
+    def __init__(self) -> None:
         self._slots: dict[str, int] = {}
         self._queries: list[RegionQuery | None] = []
         self._free: list[int] = []
-        self.lo: Float64s = np.empty((n_dims, INITIAL_QUERIES))
-        self.hi: Float64s = np.empty((n_dims, INITIAL_QUERIES))
+        self._exit_slots: dict[int, int] = {}
+        self.owners: Int32s = np.empty(INITIAL_QUERIES, dtype=np.int32)
+        self.tracked: Bools = np.zeros(INITIAL_QUERIES, dtype=np.bool_)
+        self.n_tracked = 0
+        self.stream_ttls: Int64s = np.full(INITIAL_QUERIES, FOREVER, dtype=np.int64)
+        # ms -> how many queries have it. Mostly there is none, and then nobody has to look.
+        self.stream_ttl_counts: Counter[int] = Counter()
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -33,6 +45,10 @@ class QueryTable:
         """Return the slot of a registered query."""
         return self._slots[query_id]
 
+    def exit_slot(self, slot: int) -> int:
+        """Return the slot of the exit region of the query in ``slot``; NO_SLOT: it has none."""
+        return self._exit_slots.get(slot, NO_SLOT)
+
     def query(self, slot: int) -> RegionQuery:
         """Return the query in a slot that is in use."""
         query = self._queries[slot]
@@ -43,22 +59,34 @@ class QueryTable:
         """Return the registered queries, in no order."""
         return (self.query(slot) for slot in self._slots.values())
 
-    def put(self, query: RegionQuery) -> int:
-        """Register or replace a query and return its slot."""
+    def put(self, query: RegionQuery, stream_ttl: int = FOREVER) -> int:
+        """Register or replace a query and return its slot; ``stream_ttl`` in ms, as far as it counts."""
         slot = self._slots.get(query.query_id)
         if slot is None:
-            slot = self._free.pop() if self._free else self._new_slot()
-            self._slots[query.query_id] = slot
+            slot = self._slots[query.query_id] = self._take_slot(query)
+            self.owners[slot] = slot
         self._queries[slot] = query
-        self.lo[:, slot] = query.region.lo
-        self.hi[:, slot] = query.region.hi
+        self._set_tracked(slot, is_tracked=query.is_tracked)
+        self._set_stream_ttl(slot, stream_ttl)
+        exit_slot = self._exit_slots.get(slot)
+        if query.exit_region is None:
+            if exit_slot is not None:
+                self._give_back(self._exit_slots.pop(slot))
+        else:
+            if exit_slot is None:
+                exit_slot = self._exit_slots[slot] = self._take_slot(query)
+            self._queries[exit_slot] = query
+            self.owners[exit_slot] = slot
         return slot
 
     def remove(self, query_id: str) -> int:
         """Remove a query and return the slot it had."""
         slot = self._slots.pop(query_id)
-        self._queries[slot] = None
-        self._free.append(slot)
+        self._set_stream_ttl(slot, FOREVER)
+        self._set_tracked(slot, is_tracked=False)
+        self._give_back(slot)
+        if slot in self._exit_slots:
+            self._give_back(self._exit_slots.pop(slot))
         return slot
 
     def order_by_id(self, slots: Int32s) -> npt.NDArray[np.int64]:
@@ -73,20 +101,48 @@ class QueryTable:
         ranks[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
         return ranks[inverse]
 
-    def _new_slot(self) -> int:
+    def _set_tracked(self, slot: int, *, is_tracked: bool) -> None:
+        self.n_tracked += int(is_tracked) - int(self.tracked[slot])
+        self.tracked[slot] = is_tracked
+
+    def _set_stream_ttl(self, slot: int, stream_ttl: int) -> None:
+        before = int(self.stream_ttls[slot])
+        if before != FOREVER:
+            self.stream_ttl_counts[before] -= 1
+            if not self.stream_ttl_counts[before]:
+                del self.stream_ttl_counts[before]
+        if stream_ttl != FOREVER:
+            self.stream_ttl_counts[stream_ttl] += 1
+        self.stream_ttls[slot] = stream_ttl
+
+    def _take_slot(self, query: RegionQuery) -> int:
+        if self._free:
+            slot = self._free.pop()
+            self._queries[slot] = query
+            return slot
         slot = len(self._queries)
-        self._queries.append(None)
-        if slot == self.lo.shape[1]:
-            self.lo = np.concatenate([self.lo, np.empty_like(self.lo)], axis=1)
-            self.hi = np.concatenate([self.hi, np.empty_like(self.hi)], axis=1)
+        self._queries.append(query)
+        if slot == self.owners.size:
+            self.owners = np.append(self.owners, np.empty_like(self.owners))
+            self.tracked = np.append(self.tracked, np.zeros_like(self.tracked))
+            self.stream_ttls = np.append(self.stream_ttls, np.full_like(self.stream_ttls, FOREVER))
         return slot
+
+    def _give_back(self, slot: int) -> None:
+        self._queries[slot] = None
+        self._free.append(slot)
 
     def _check(self) -> None:
         """State every invariant of the table; for tests."""
-        # A slot is either free or holds the query that its id leads to.
-        assert sorted([*self._slots.values(), *self._free]) == list(range(len(self._queries)))
+        # A slot is free, or holds the query that its id leads to, or the exit region of one.
+        taken = [*self._slots.values(), *self._exit_slots.values()]
+        assert sorted([*taken, *self._free]) == list(range(len(self._queries)))
         assert all(self.query(slot).query_id == query_id for query_id, slot in self._slots.items())
-        # The arrays say the same as the records.
         for slot in self._slots.values():
-            assert tuple(self.lo[:, slot]) == self.query(slot).region.lo
-            assert tuple(self.hi[:, slot]) == self.query(slot).region.hi
+            query = self.query(slot)
+            assert self.owners[slot] == slot
+            assert self.tracked[slot] == query.is_tracked
+            assert (query.exit_region is not None) == (slot in self._exit_slots)
+        assert all(self.owners[exit_slot] == slot for slot, exit_slot in self._exit_slots.items())
+        assert self.n_tracked == np.count_nonzero(self.tracked)
+        assert self.stream_ttl_counts == Counter(self.stream_ttls[self.stream_ttls != FOREVER].tolist())

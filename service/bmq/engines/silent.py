@@ -25,6 +25,10 @@ class SilentMembers:
         """Return the queries that have a silent member."""
         return self._streams.keys()
 
+    def is_silent(self, query_id: str, stream: str) -> bool:
+        """Return whether a membership is silent."""
+        return stream in self._streams.get(query_id, ())
+
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Yield every (query id, stream id)."""
         return ((query_id, stream) for query_id, streams in self._streams.items() for stream in streams)
@@ -37,7 +41,7 @@ class SilentMembers:
 
     def end(self, query_id: str, stream: str) -> bool:
         """End one membership; return whether it was silent."""
-        if stream not in self._streams.get(query_id, ()):
+        if not self.is_silent(query_id, stream):
             return False
         self.set(query_id, stream, is_silent=False)
         self._changes[query_id, stream] = False

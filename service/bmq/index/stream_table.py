@@ -12,9 +12,8 @@ import numpy.typing as npt
 
 from bmq.kernels import streams as kernel
 from bmq.kernels.hashing import hash_ids
-from bmq.records import Bools, Bytes, Float64s, Ids, Int32s, Int64s, Readings, StreamRows
+from bmq.records import NEVER, Bools, Bytes, Float64s, Ids, Int32s, Int64s, Readings, StreamRows
 
-NEVER = kernel.NEVER
 T = TypeVar("T", bound=np.generic)
 
 INITIAL_STREAMS = 1024  # doubles as needed; smaller only costs a few growths
@@ -28,16 +27,20 @@ class Chained:
     ----------
     rows : int64[n], the reading's position in the input.
     slots : int32[n].
+    event_times : int64[n], epoch ms.
     moved : bool[n], false at first sight.
+    returned : bool[n], first sight of a stream that was known, and expired before; None: there is none.
     values, previous_values : float64[d, n], the latter valid where moved.
-    previous_times : int64[n], valid where moved.
+    previous_times : int64[n], valid where moved; where returned the reading before, too.
     ordinals : int32[n], readings of that stream before it at the same event time.
     n_late : how many readings were older than their stream's last one and changed nothing.
     """
 
     rows: Int64s
     slots: Int32s
+    event_times: Int64s
     moved: Bools
+    returned: Bools | None
     values: Float64s
     previous_values: Float64s
     previous_times: Int64s
@@ -50,10 +53,16 @@ class StreamTable:
 
     A slot is given at the first reading, or earlier by a query that names the stream; it is never taken back.
     Memory: 8 * d + 45 bytes a stream, its id, and 8 to 16 bytes of hash table.
+
+    Parameters
+    ----------
+    n_dims : how many numbers are kept of a reading.
+    ttl_ms : the silence after which a stream is unknown; None: never.
     """
 
-    def __init__(self, n_dims: int) -> None:
+    def __init__(self, n_dims: int, ttl_ms: int | None = None) -> None:
         self.n_dims = n_dims
+        self._ttl = np.iinfo(np.int64).max if ttl_ms is None else ttl_ms
         self.n_slots = 0
         self.any_seen = False  # whether any stream has had a reading
         self._table: Int32s = np.full(4 * INITIAL_STREAMS, -1, dtype=np.int32)
@@ -143,6 +152,7 @@ class StreamTable:
             self._last_times,
             self._ordinals,
             self._values,
+            self._ttl,
             self._touched,
             self._touched_slots,
             self._n_touched,
@@ -157,9 +167,34 @@ class StreamTable:
         n_late = n - int(np.count_nonzero(applied))
         if n_late:
             rows, slots, kinds, ordinals = rows[applied], slots[applied], kinds[applied], ordinals[applied]
-            values, previous_times = values[:, applied], previous_times[applied]
+            values, times, previous_times = values[:, applied], times[applied], previous_times[applied]
             previous_values = previous_values[:, applied]
-        return Chained(rows, slots, kinds == kernel.MOVED, values, previous_values, previous_times, ordinals, n_late)
+        returned = kinds == kernel.RETURNED if self.can_expire else None
+        return Chained(
+            rows, slots, times, kinds == kernel.MOVED, returned, values, previous_values, previous_times, ordinals, n_late
+        )
+
+    @property
+    def can_expire(self) -> bool:
+        """Whether a stream that is silent becomes unknown."""
+        return self._ttl != np.iinfo(np.int64).max
+
+    def silent_slots(self, settled: int) -> Int32s:
+        """Return the streams that have become unknown by ``settled``, ascending. O(streams), one comparison each."""
+        times = self.last_times
+        if not self.can_expire or settled == NEVER:
+            return np.empty(0, dtype=np.int32)
+        # As a limit for the time, since NEVER is below every one and a difference with it overflows.
+        return np.flatnonzero((times < settled - self._ttl) & (times != NEVER)).astype(np.int32)
+
+    def forget(self, slots: Int32s) -> None:
+        """Make streams unknown again; they keep their slots."""
+        self._last_times[slots] = NEVER
+        self._ordinals[slots] = 0
+        new = slots[~self._touched[slots]]
+        self._touched[new] = True
+        self._touched_slots[self._n_touched : self._n_touched + new.size] = new
+        self._n_touched += new.size
 
     def take_touched(self) -> StreamRows:
         """Return the streams changed since the last call, as they are now, and forget that they changed."""

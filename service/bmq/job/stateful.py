@@ -145,11 +145,12 @@ def run_batch(monitor: Monitor, frames: Frames, feeds: Iterable[str]) -> Outcome
         readings = None if parts is None else concat_readings(parts)
         advanced = monitor.advance(feed, readings, frames.clocks.get(feed, Clock()))
         outcome.replies.extend(advanced.replies)
-        outcome.crossings.append(advanced.crossings)
+        if advanced.crossings is not None:
+            outcome.crossings.append(advanced.crossings)
+            outcome.useful += len(advanced.crossings)
         outcome.late[feed] = advanced.n_late + frames.late.get(feed, 0)
         outcome.suppressed[feed] = advanced.n_suppressed
         outcome.visits += advanced.visits
-        outcome.useful += len(advanced.crossings)
     return outcome
 
 

@@ -9,11 +9,9 @@ An open-addressing hash table of slots; the id itself decides, since two ids may
 import numpy as np
 from numba import njit
 
-from bmq.records import Bools, Bytes, Float64s, Int32s, Int64s, UInt64s
+from bmq.records import NEVER, Bools, Bytes, Float64s, Int32s, Int64s, UInt64s
 
-NEVER = np.iinfo(np.int64).min  # event time of a stream that has a slot and no reading yet
-
-LATE, FIRST, MOVED = 0, 1, 2
+LATE, FIRST, MOVED, RETURNED = 0, 1, 2, 3
 
 
 @njit(cache=True)
@@ -142,6 +140,7 @@ def chain(
     last_times: Int64s,
     ordinals: Int32s,
     last_values: Float64s,
+    ttl: int,
     touched: Bools,
     touched_slots: Int32s,
     n_touched: int,
@@ -157,13 +156,16 @@ def chain(
     slots, event_times, values : int32[n], int64[n], float64[d, n]
         The readings, each stream's ascending by (event time, partition, offset).
     last_times, ordinals, last_values : int64[capacity], int32[capacity], float64[d, capacity]
-        The stream table; holds each stream's newest reading afterwards.
+        The stream table; holds each stream's newest reading afterwards. A time is ``NEVER`` where there was none.
+    ttl : int
+        A stream is unknown when more than this has gone by since its last reading.
     touched, touched_slots, n_touched : bool[capacity], int32[capacity], int
         The slots changed since the last delta, as a set and as a list.
     kinds : uint8[n]
-        Receives LATE (older than the stream's last: nothing changed), FIRST or MOVED.
+        Receives LATE (older than the stream's last: nothing changed), FIRST, MOVED, or RETURNED (known before, and
+        unknown since ``ttl`` after the reading before).
     previous_times, previous_values : int64[n], float64[d, n]
-        Receive the reading before, where MOVED.
+        Receive the reading before, where MOVED or RETURNED.
     reading_ordinals : int32[n]
         Receives how many readings of the stream came before at the same event time.
 
@@ -179,7 +181,7 @@ def chain(
         if event_times[i] < last:
             kinds[i] = LATE
             continue
-        kinds[i] = FIRST if last == NEVER else MOVED
+        kinds[i] = FIRST if last == NEVER else RETURNED if event_times[i] - last > ttl else MOVED
         previous_times[i] = last
         for k in range(n_dims):
             previous_values[k, i] = last_values[k, slot]

@@ -13,10 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from bmq.engines.border import Advanced, BorderEngine
+from bmq.engines.feed import FeedEngine
 from bmq.errors import ControlCode
+from bmq.monitor.clock import FeedClock
+from bmq.monitor.held import HeldReadings
 from bmq.monitor.joined import join_crossings
 from bmq.records import (
+    NEVER,
+    Clock,
     Command,
     Crossings,
     Delete,
@@ -31,7 +35,7 @@ from bmq.records import (
     Status,
 )
 
-SNAPSHOT_ROWS = 50_000  # streams or queries a page of a snapshot; a page of 4 MB is quick to write and to read
+SNAPSHOT_ROWS = 50_000  # streams, queries or pairs a page of a snapshot; a page of 4 MB is quick to write and to read
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,17 @@ class Applied:
 
     replies: list[Reply]
     crossings: list[Crossings]
+
+
+@dataclass(frozen=True, slots=True)
+class Advanced:
+    """What readings and time did to one feed: crossings (None: none), a reply for each query that ended, and counts."""
+
+    crossings: Crossings | None
+    replies: list[Reply]
+    n_late: int
+    visits: int
+    n_suppressed: int
 
 
 class Monitor:
@@ -54,10 +69,14 @@ class Monitor:
     """
 
     def __init__(self, feeds: Mapping[str, Feed], silent_tombstones_before: int = 0) -> None:
-        self._engines = {name: BorderEngine(feed) for name, feed in feeds.items()}
+        self._engines = {name: FeedEngine(feed) for name, feed in feeds.items()}
+        self._clocks = {name: FeedClock(feed.max_lateness_ms) for name, feed in feeds.items()}
+        self._held = {name: HeldReadings() for name, feed in feeds.items() if feed.max_lateness_ms}
         self._feed_by_query: dict[str, str] = {}
+        self._waiting: dict[str, set[str]] = {name: set() for name in feeds}  # queries whose ttl has no clock yet
         self._silent_tombstones_before = silent_tombstones_before
         self._accepted: list[Put | Delete] = []
+        self._clocks_told: dict[str, Clock] = {}
 
     # -- the ledger ---------------------------------------------------------------------------------------
 
@@ -74,9 +93,31 @@ class Monitor:
         applied.crossings.extend(join_crossings(parts) for parts in by_feed.values())
         return applied
 
-    def advance(self, feed: str, readings: Readings) -> Advanced:
-        """Apply readings of one feed, given ascending by (partition, offset); return crossings and counts."""
-        return self._engines[feed].advance(readings)
+    def advance(self, feed: str, readings: Readings | None, marks: Clock) -> Advanced:
+        """Apply what a batch brought to one feed; to be called for every feed in every batch, after `apply`.
+
+        Parameters
+        ----------
+        readings : those of this shard, ascending by (partition, offset); None: none.
+        marks : the earliest and latest event time of the feed's batch over all shards; NEVER: none.
+        """
+        clock = self._clocks[feed]
+        before = clock.settled
+        clock.move(marks)
+        n_late = 0
+        held = self._held.get(feed)
+        if held is not None:
+            if readings is not None:
+                n_late = held.add(readings, before)
+            readings = held.release(clock.settled)
+        self._start_waiting(feed)
+        advanced = self._engines[feed].advance(readings, clock.settled)
+        replies = []
+        for query in advanced.expired:
+            del self._feed_by_query[query.query_id]
+            self._accepted.append(Delete(query.version - 1, query.query_id))
+            replies.append(Reply(query.query_id, Status.EXPIRED, query.version - 1))
+        return Advanced(advanced.crossings, replies, n_late + advanced.n_late, advanced.visits, advanced.n_suppressed)
 
     # -- counts -------------------------------------------------------------------------------------------
 
@@ -86,57 +127,89 @@ class Monitor:
         return len(self._feed_by_query)
 
     def n_streams(self) -> dict[str, int]:
-        """Return feed name -> how many streams have had a reading in this shard."""
+        """Return feed name -> how many streams are known in this shard."""
         return {name: engine.streams.n_seen for name, engine in self._engines.items()}
+
+    def clocks(self) -> dict[str, int]:
+        """Return feed name -> its clock, epoch ms, for the feeds that have one."""
+        return {name: clock.now.time for name, clock in self._clocks.items() if clock.now.time != NEVER}
 
     # -- state --------------------------------------------------------------------------------------------
 
     def take_delta(self) -> Delta:
         """Return what changed since the last call, and forget that it changed."""
         commands, self._accepted = tuple(self._accepted), []
-        streams = {}
+        streams, pairs, held = {}, {}, {}
         silent: dict[tuple[str, str], bool] = {}
         for name, engine in self._engines.items():
-            rows = engine.streams.take_touched()
+            rows = engine.take_touched_streams()
             if len(rows.ids):
                 streams[name] = rows
+            touched = engine.take_touched_pairs()
+            if len(touched.ids):
+                pairs[name] = touched
             # A pair that a query had over its former feed ended there; what the feed in force says wins.
             silent.update(
                 (pair, now)
                 for pair, now in engine.silent.take_changes().items()
                 if now or self._feed_by_query.get(pair[0], name) == name
             )
-        return Delta(commands, streams, silent)
+        for name, buffer in self._held.items():
+            new = buffer.take_new()
+            if new is not None:
+                held[name] = new
+        clocks = {
+            name: clock.now for name, clock in self._clocks.items() if clock.now != self._clocks_told.get(name, Clock())
+        }
+        self._clocks_told.update(clocks)
+        return Delta(commands, streams, silent, clocks, held, pairs)
 
     def apply_delta(self, delta: Delta) -> None:
         """Apply what ``take_delta`` or ``snapshot`` of another monitor returned, without a word."""
         for command in delta.commands:
             if isinstance(command, Put):
-                self._restore(command.query)
+                self._restore(command)
             else:
-                self._engines[self._feed_by_query.pop(command.query_id)].restore_removal(command.query_id)
+                feed = self._feed_by_query.pop(command.query_id)
+                self._waiting[feed].discard(command.query_id)
+                self._engines[feed].drop(command.query_id)
+        for name, clock in delta.clocks.items():
+            self._clocks[name].set(clock)
+            self._clocks_told[name] = clock
+            self._engines[name].settled = self._clocks[name].settled
         for name, rows in delta.streams.items():
             self._engines[name].restore_streams(rows)
+        for name, pairs in delta.pairs.items():
+            self._engines[name].restore_pairs(pairs)
+        for name, buffer in self._held.items():
+            buffer.restore(delta.held.get(name), self._clocks[name].settled)
         for (query_id, stream), is_silent in delta.silent.items():
             if query_id in self._feed_by_query:
                 self._engines[self._feed_by_query[query_id]].silent.set(query_id, stream, is_silent=is_silent)
 
     def snapshot(self) -> Iterator[Delta]:
         """Yield the whole state as pages; an empty monitor that applies them is a replica of this one."""
+        yield Delta(clocks={name: clock.now for name, clock in self._clocks.items() if clock.now != Clock()})
         puts = [
-            Put(query.version - 1, query) for engine in self._engines.values() for query in engine.queries.queries()
+            Put(query.version - 1, query, engine.dues.of(engine.queries.slot(query.query_id)))
+            for engine in self._engines.values()
+            for query in engine.queries.queries()
         ]
         puts.sort(key=lambda put: put.offset)
         for begin in range(0, len(puts), SNAPSHOT_ROWS):
             yield Delta(commands=tuple(puts[begin : begin + SNAPSHOT_ROWS]))
         for name, engine in self._engines.items():
-            slots = engine.streams.seen_slots()
-            for begin in range(0, slots.size, SNAPSHOT_ROWS):
-                rows = engine.streams.rows_of(slots[begin : begin + SNAPSHOT_ROWS])
+            for rows in engine.stream_pages(SNAPSHOT_ROWS):
                 yield Delta(streams={name: rows})
+            for tracked in engine.pair_pages(SNAPSHOT_ROWS):
+                yield Delta(pairs={name: tracked})
             pairs = engine.silent.pairs()
             while page := dict.fromkeys(islice(pairs, SNAPSHOT_ROWS), True):
                 yield Delta(silent=page)
+        for name, buffer in self._held.items():
+            readings = buffer.all()
+            if readings is not None:
+                yield Delta(held={name: readings})
 
     # -- commands -----------------------------------------------------------------------------------------
 
@@ -152,19 +225,21 @@ class Monitor:
     def _put(self, command: Put) -> tuple[Reply, list[Crossings]]:
         query = command.query
         feed_before = self._feed_by_query.get(query.query_id)
-        if feed_before is None:
-            crossings = [self._engines[query.feed].put(query, Reason.QUERY_REGISTERED)]
-        else:
-            engine = self._engines[feed_before]
-            in_force = engine.queries.query(engine.queries.slot(query.query_id))
-            if _same_definition(in_force, query):
-                return Reply(query.query_id, Status.UNCHANGED, command.offset), []
-            crossings = []
-            if feed_before != query.feed:
-                crossings.append(engine.remove(query.query_id, Reason.QUERY_UPDATED, told_by=query))
-            crossings.append(self._engines[query.feed].put(query, Reason.QUERY_UPDATED))
+        if feed_before is not None and _same_definition(self._in_force(query.query_id), query):
+            return Reply(query.query_id, Status.UNCHANGED, command.offset), []
+        due = self._due(query)
+        if query.expires_at is not None and self._clocks[query.feed].now.time > query.expires_at:
+            # It ends before it begins: what it replaces ends, and nothing enters.
+            query = replace(query, enabled=False)
+        reason = Reason.QUERY_REGISTERED if feed_before is None else Reason.QUERY_UPDATED
+        crossings = []
+        if feed_before is not None and feed_before != query.feed:
+            self._waiting[feed_before].discard(query.query_id)
+            crossings.append(self._engines[feed_before].remove(query.query_id, reason, told_by=query))
+        crossings.append(self._engines[query.feed].put(query, reason, due))
         self._feed_by_query[query.query_id] = query.feed
-        self._accepted.append(command)
+        self._wait_or_not(query, due)
+        self._accepted.append(Put(command.offset, query, due))
         reply = Reply(query.query_id, Status.ACCEPTED, command.offset)
         return reply, [found for found in crossings if found is not None]
 
@@ -179,6 +254,7 @@ class Monitor:
             )
             code = ControlCode.UNKNOWN_QUERY
             return Reply(command.query_id, Status.REJECTED, command.offset, code, message), []
+        self._waiting[feed].discard(command.query_id)
         crossings = self._engines[feed].remove(command.query_id, Reason.QUERY_DELETED)
         self._accepted.append(command)
         reply = Reply(command.query_id, Status.DELETED, command.offset)
@@ -193,12 +269,47 @@ class Monitor:
             )
         return Reply(command.query_id, Status.REJECTED, command.offset, command.code, message)
 
-    def _restore(self, query: RegionQuery) -> None:
+    def _restore(self, put: Put) -> None:
+        query = put.query
         feed_before = self._feed_by_query.get(query.query_id)
         if feed_before is not None and feed_before != query.feed:
-            self._engines[feed_before].restore_removal(query.query_id)
-        self._engines[query.feed].restore(query)
+            self._waiting[feed_before].discard(query.query_id)
+            self._engines[feed_before].drop(query.query_id)
+        self._engines[query.feed].restore(query, put.due)
         self._feed_by_query[query.query_id] = query.feed
+        self._wait_or_not(query, put.due)
+
+    def _in_force(self, query_id: str) -> RegionQuery:
+        engine = self._engines[self._feed_by_query[query_id]]
+        return engine.queries.query(engine.queries.slot(query_id))
+
+    # -- life times ---------------------------------------------------------------------------------------
+
+    def _due(self, query: RegionQuery) -> int:
+        """Return when a query that is put now ends; NEVER: not at all, or its feed has no clock yet."""
+        if query.expires_at is not None:
+            return query.expires_at
+        time = self._clocks[query.feed].now.time
+        return NEVER if query.ttl_ms is None or time == NEVER else time + query.ttl_ms
+
+    def _wait_or_not(self, query: RegionQuery, due: int) -> None:
+        if due == NEVER and query.ttl_ms is not None:
+            self._waiting[query.feed].add(query.query_id)
+        else:
+            self._waiting[query.feed].discard(query.query_id)
+
+    def _start_waiting(self, feed: str) -> None:
+        """Let the `ttl` of queries that were put before any reading run from the earliest one."""
+        start = self._clocks[feed].start
+        if start == NEVER or not self._waiting[feed]:
+            return
+        for query_id in sorted(self._waiting[feed]):
+            query = self._in_force(query_id)
+            assert query.ttl_ms is not None
+            due = start + query.ttl_ms
+            self._engines[feed].set_due(query_id, due)
+            self._accepted.append(Put(query.version - 1, query, due))
+        self._waiting[feed].clear()
 
     def _check(self) -> None:
         """State every invariant of the monitor; for tests."""
@@ -207,6 +318,7 @@ class Monitor:
             # A query is registered at the engine of its feed and nowhere else.
             ids = {query.query_id for query in engine.queries.queries()}
             assert ids == {query_id for query_id, feed in self._feed_by_query.items() if feed == name}
+            assert self._waiting[name] <= ids
 
 
 def _same_definition(one: RegionQuery, other: RegionQuery) -> bool:

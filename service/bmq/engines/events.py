@@ -1,0 +1,148 @@
+"""Events of one feed and shard before they are told: columns by slot, in any order, and the order they get.
+
+    moment   ----10-----------------15----------------20---->
+    readings     |                  |                 |          at one moment: readings first,
+    timers           confirmed, stream expired, query expired    then what was due, in this order
+
+Knows slots only; `feed` makes `records.Crossings` of them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from enum import IntEnum
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from bmq.records import NEVER, Bools, Float64s, Int8s, Int32s, Int64s
+
+T = TypeVar("T", bound=np.generic)
+
+
+class When(IntEnum):
+    """What brought an event about; the order of events at one moment."""
+
+    AT_READING = 0
+    CONFIRMED = 1
+    STREAM_EXPIRED = 2
+    QUERY_EXPIRED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Events by slot.
+
+    Attributes
+    ----------
+    queries, streams : int32[n], slots.
+    moments : int64[n], epoch ms at which it was decided: of the reading, or the due of a timer.
+    whens : int8[n], `When`.
+    signs, reasons : int8[n].
+    event_times : int64[n], what the event says: the crossing's time where it was confirmed later.
+    ordinals : int32[n], as in `Crossings`.
+    confirmed_times, began : int64[n], NEVER where the event has none.
+    rows : int32[n], the reading's row in the batch; -1: no reading.
+    passes : int32[n], 0: no pass; else a number that ascends in the order in which passes of one reading are told.
+    values : float64[d, n].
+    """
+
+    queries: Int32s
+    streams: Int32s
+    moments: Int64s
+    whens: Int8s
+    signs: Int8s
+    reasons: Int8s
+    event_times: Int64s
+    ordinals: Int32s
+    confirmed_times: Int64s
+    began: Int64s
+    rows: Int32s
+    passes: Int32s
+    values: Float64s
+
+    def __len__(self) -> int:
+        return self.queries.size
+
+    def where(self, chosen: Bools | npt.NDArray[np.intp]) -> "Events":
+        """Return the chosen events: a mask, or positions in the wanted order."""
+        return Events(*(getattr(self, field.name)[..., chosen] for field in fields(self)))
+
+
+def some_events(
+    n: int,
+    *,
+    queries: Int32s,
+    streams: Int32s,
+    moments: Int64s,
+    when: When,
+    signs: Int8s | int,
+    reasons: Int8s | int,
+    ordinals: Int32s,
+    values: Float64s,
+    rows: Int32s | int = -1,
+    event_times: Int64s | None = None,
+    passes: Int32s | int = 0,
+) -> Events:
+    """Return ``n`` events of one sort; one number stands for all rows."""
+    never = np.broadcast_to(np.int64(NEVER), n)
+    return Events(
+        queries=_column(queries, n, np.int32),
+        streams=_column(streams, n, np.int32),
+        moments=moments,
+        whens=_column(int(when), n, np.int8),
+        signs=_column(signs, n, np.int8),
+        reasons=_column(reasons, n, np.int8),
+        event_times=moments if event_times is None else event_times,
+        ordinals=ordinals,
+        confirmed_times=never,
+        began=never,
+        rows=_column(rows, n, np.int32),
+        passes=_column(passes, n, np.int32),
+        values=values,
+    )
+
+
+def _column(given: npt.NDArray[Any] | int, n: int, dtype: type[T]) -> npt.NDArray[T]:
+    return np.broadcast_to(np.asarray(given, dtype=dtype), n)
+
+
+def no_events(n_dims: int) -> Events:
+    """Return no event."""
+    none = np.empty(0, dtype=np.int32)
+    return some_events(
+        0,
+        queries=none,
+        streams=none,
+        moments=np.empty(0, dtype=np.int64),
+        when=When.AT_READING,
+        signs=0,
+        reasons=0,
+        ordinals=none,
+        values=np.empty((n_dims, 0)),
+    )
+
+
+def join_events(parts: Sequence[Events]) -> Events:
+    """Return the events of all parts; at least one part."""
+    if len(parts) == 1:
+        return parts[0]
+    return Events(*(np.concatenate([getattr(part, field.name) for part in parts], axis=-1) for field in fields(Events)))
+
+
+def telling_order(events: Events, ranks: Int64s) -> npt.NDArray[np.intp]:
+    """Return the positions of the events in the order in which they are told.
+
+    Parameters
+    ----------
+    ranks : int64[n], the order of the query ids.
+
+    Notes
+    -----
+    By moment, then `When`; readings of one moment by row, and of one reading passes in their order, then -, then +,
+    then transitions, each by query id (docs/semantics.md, order). O(n log n).
+    """
+    transition = events.began != NEVER
+    sort = np.where(events.passes > 0, 0, np.where(transition, 3, np.where(events.signs < 0, 1, 2)))
+    sort[events.whens != When.AT_READING] = 0
+    return np.lexsort((ranks, events.passes, sort, events.rows, events.whens, events.moments))

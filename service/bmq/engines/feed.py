@@ -1,0 +1,417 @@
+"""The engine of one feed in one shard: its queries, its streams, and what commands mean for both.
+
+Knows no replies and no clock of its own: `monitor` decides when a command is due and how far the clock has come, this
+carries it out. What a stream is inside of follows from its last reading, and so nothing is kept of most queries; those
+that ask for more than that (a stay, a pause, a pattern) have a row for each stream (`pairs`). What readings and the
+clock do is in `batch`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from bmq.engines.batch import Advanced, advance
+from bmq.engines.dues import DueQueries
+from bmq.engines.events import Events, When, join_events, no_events, some_events
+from bmq.engines.pair_items import PairItems
+from bmq.engines.pairs import AT_READING, END, IN, LOUD, NO, SILENT, Pairs
+from bmq.engines.passes import Passes
+from bmq.engines.query_table import FOREVER, NO_SLOT, QueryTable
+from bmq.engines.regions import WatchedRegions
+from bmq.engines.residents import Residents
+from bmq.engines.silent import SilentMembers
+from bmq.engines.telling import to_crossings
+from bmq.engines.tracked import events_of_pairs
+from bmq.index.stream_table import StreamTable
+from bmq.kernels.hashing import hash_ids
+from bmq.records import (
+    NEVER,
+    Attributes,
+    Bools,
+    Crossings,
+    Feed,
+    Float64s,
+    Ids,
+    Initial,
+    Int8s,
+    Int32s,
+    Kind,
+    PairRows,
+    Readings,
+    Reason,
+    RegionQuery,
+    Sign,
+    StreamRows,
+)
+
+
+class FeedEngine:
+    """Border and transition queries over one feed and shard."""
+
+    def __init__(self, feed: Feed) -> None:
+        self.feed = feed
+        self.n_dims = len(feed.dimensions)
+        # The attributes' code is kept as one more number of each stream, beside its value.
+        self.streams = StreamTable(self.n_dims + bool(feed.attributes), feed.stream_ttl_ms)
+        self.queries = QueryTable()
+        self.regions = WatchedRegions(feed)
+        self.residents = Residents(self.streams, self.regions, self.n_dims)
+        self.silent = SilentMembers()
+        self.pairs = Pairs(self.n_dims)
+        self.passes = Passes(self.n_dims, feed.lonlat)
+        self.dues = DueQueries()
+        self.settled = NEVER  # epoch ms up to which timers have fired
+
+    # -- commands -----------------------------------------------------------------------------------------
+
+    def put(self, query: RegionQuery, reason: Reason, due: int = NEVER) -> Crossings | None:
+        """Register or replace a query; return the difference that makes, at once; None: it makes none.
+
+        A stream that is told inside, and is inside after it, stays told, silently or not. Cost: O(log n) for a region
+        with few streams in its first dimension's range, plus the streams in that range.
+        """
+        if not self.streams.any_seen:
+            self.restore(query, due)
+            return None
+        replaced = self.queries.query(self.queries.slot(query.query_id)) if query.query_id in self.queries else None
+        if replaced is not None and _watch_the_same(replaced, query):
+            events = self._change_options(replaced, query, due)
+        else:
+            events = self._change_members(replaced, query, reason, due)
+        return self._at_rest(events)
+
+    def remove(self, query_id: str, reason: Reason, *, told_by: RegionQuery | None = None) -> Crossings | None:
+        """Remove a query; return a leave for each member that was not silent; None: there is none.
+
+        ``told_by`` is the definition that the events carry where it is not the removed one: the new version of a
+        query that moved to another feed.
+        """
+        slot = self.queries.slot(query_id)
+        query = self.queries.query(slot)
+        if query.is_tracked:
+            events = self._run_at_rest(slot, self.pairs.rows_of(slot)[0], END, reason)
+        else:
+            left = self._end_silent(query_id, self.members(slot))
+            events = self._events_at_rest(slot, left, Sign.LEFT, reason)
+        crossings = self._at_rest([events], told_by)
+        self.drop(query_id)
+        return crossings
+
+    def drop(self, query_id: str) -> None:
+        """Remove a query without a word."""
+        slot = self.queries.slot(query_id)
+        exit_slot = self.queries.exit_slot(slot)
+        for watched in (slot, exit_slot):
+            if watched in self.regions:
+                self.regions.remove(watched)
+        query = self.queries.query(slot)
+        if query.passes and query.enabled:
+            self.passes.remove(slot)
+        self.pairs.forget(slot)
+        self.silent.forget(query_id)
+        self.dues.remove(slot)
+        self.queries.remove(query_id)
+
+    def set_due(self, query_id: str, due: int) -> None:
+        """Let a query end at ``due``, epoch ms."""
+        self.dues.set(self.queries.slot(query_id), due)
+
+    # -- readings -----------------------------------------------------------------------------------------
+
+    def advance(self, readings: Readings | None, settled: int) -> Advanced:
+        """Apply readings, given ascending by (partition, offset), and let time come to ``settled``; see `batch`."""
+        return advance(self, readings, settled)
+
+    # -- state --------------------------------------------------------------------------------------------
+
+    def restore(self, query: RegionQuery, due: int = NEVER) -> None:
+        """Register or replace a query without a word, as a replica does that catches up."""
+        known = query.query_id in self.queries
+        if known and self.queries.query(self.queries.slot(query.query_id)).kind is not query.kind:
+            self.pairs.forget(self.queries.slot(query.query_id))
+        slot = self._remember(query, due)
+        if query.is_tracked:
+            self.pairs.set_options(slot, query)
+        else:
+            self.pairs.forget(slot)
+
+    def restore_streams(self, rows: StreamRows) -> None:
+        """Set streams without a word, as a replica does that catches up."""
+        self.residents.moved()
+        if rows.attributes is not None:
+            rows = replace(rows, values=np.vstack([rows.values, self._codes(rows.attributes)]), attributes=None)
+        self.streams.put_rows(rows)
+
+    def restore_pairs(self, rows: PairRows) -> None:
+        """Set tracked pairs without a word, as a replica does that catches up."""
+        self.pairs.put_rows(rows, self.queries.slot, self.streams.slots_of)
+
+    def take_touched_streams(self) -> StreamRows:
+        """Return the streams changed since the last call, as they are now."""
+        return self._with_attributes(self.streams.take_touched())
+
+    def take_touched_pairs(self) -> PairRows:
+        """Return the tracked pairs changed since the last call, as they are now."""
+        return self.pairs.take_touched(self._query_id, self.streams.ids_of)
+
+    def stream_pages(self, size: int) -> Iterator[StreamRows]:
+        """Yield all streams that are known, ``size`` at a time."""
+        slots = self.streams.seen_slots()
+        for begin in range(0, slots.size, size):
+            yield self._with_attributes(self.streams.rows_of(slots[begin : begin + size]))
+
+    def pair_pages(self, size: int) -> Iterator[PairRows]:
+        """Yield all tracked pairs, ``size`` at a time."""
+        return self.pairs.snapshot(self._query_id, self.streams.ids_of, size)
+
+    def chained_readings(self, readings: Readings) -> Readings:
+        """Return the readings with the attributes' code as the last of their values."""
+        if not self.feed.attributes:
+            return readings
+        assert readings.attributes is not None
+        return replace(readings, values=np.vstack([readings.values, self._codes(readings.attributes)]))
+
+    def split_codes(self, carried: Float64s) -> tuple[Float64s, Int32s | None]:
+        """Return values (float64[d, n]) and attribute codes of what the stream table carries."""
+        if not self.feed.attributes:
+            return carried, None
+        return carried[: self.n_dims], carried[self.n_dims].astype(np.int32)
+
+    def _codes(self, attributes: Attributes) -> Int32s:
+        codes: Int32s = self.regions.attributes.learn(attributes.texts)[attributes.codes]
+        return codes
+
+    def _with_attributes(self, rows: StreamRows) -> StreamRows:
+        values, codes = self.split_codes(rows.values)
+        if codes is None:
+            return rows
+        distinct, local = np.unique(codes, return_inverse=True)
+        texts = tuple(self.regions.attributes.text(int(code)) for code in distinct)
+        return replace(rows, values=np.ascontiguousarray(values), attributes=Attributes(local.astype(np.int32), texts))
+
+    def _query_id(self, slot: int) -> str:
+        return self.queries.query(slot).query_id
+
+    # -- what a put changes -------------------------------------------------------------------------------
+
+    def _change_options(self, old: RegionQuery, new: RegionQuery, due: int) -> list[Events]:
+        """Replace a query that watches what it did: memberships and what waits stay."""
+        slot = self.queries.slot(old.query_id)
+        self._remember(new, due)
+        if not old.is_tracked and new.is_tracked:
+            members = self.members(slot)
+            told = self._told_of_plain(old.query_id, members)
+            self._end_silent(old.query_id, members)
+            self.pairs.set_options(slot, new)
+            self.pairs.set_told(slot, members, told)
+        elif new.is_tracked:
+            self.pairs.set_options(slot, new)
+        elif old.is_tracked:
+            events = self.pairs.flush(slot)
+            streams, told, _ = self.pairs.rows_of(slot)
+            self.pairs.forget(slot)
+            self.silent.begin_all(new.query_id, self._texts(streams[told == SILENT]))
+            return [events_of_pairs(events)]
+        return []
+
+    def _change_members(self, old: RegionQuery | None, new: RegionQuery, reason: Reason, due: int) -> list[Events]:
+        """Register a query, or replace one that watched something else; return what begins and ends.
+
+        1. Who was told inside before.
+        2. Who is inside now.
+        3. Those who are no longer leave.
+        4. Those who stay are told as they were.
+        5. Those who are new enter.
+        """
+        told, codes, inside = self._told_before(old)  # 1
+        was_tracked = old is not None and old.is_tracked
+        slot = self._remember(new, due)
+        now = self.members(slot)  # 2
+        exit_slot = self.queries.exit_slot(slot)
+        if exit_slot != NO_SLOT and exit_slot in self.regions:
+            now = np.union1d(now, np.intersect1d(inside, self.members(exit_slot)))
+        if new.kind is Kind.TRANSITION:
+            now = now[:0]  # what is no crossing is nothing to it
+        stays = np.isin(told, now, assume_unique=True)
+        events = []
+        if was_tracked:  # 3
+            gone = np.setdiff1d(self.pairs.rows_of(slot)[0], told[stays])
+            events.append(self._run_at_rest(slot, gone, END, reason))
+        elif old is not None:
+            left = self._end_silent(new.query_id, told[~stays])
+            events.append(self._events_at_rest(slot, left, Sign.LEFT, reason))
+        if was_tracked and (not new.is_tracked or new.kind is not (old.kind if old else None)):  # 4
+            self.pairs.forget(slot)
+        if new.is_tracked:
+            self.pairs.set_options(slot, new)
+            self._tell_silently(slot, told[stays], codes[stays])
+            if not was_tracked:
+                self._end_silent(new.query_id, told[stays])
+        elif was_tracked:
+            self.silent.begin_all(new.query_id, self._texts(told[stays][codes[stays] == SILENT]))
+        entered = np.setdiff1d(now, told, assume_unique=True)  # 5
+        silently = new.initial is Initial.SILENT
+        if new.is_tracked and silently:
+            self._tell_silently(slot, entered, np.full(entered.size, SILENT, dtype=np.int8))
+        elif new.is_tracked:
+            events.append(self._run_at_rest(slot, entered, IN, reason))
+        elif silently:
+            self.silent.begin_all(new.query_id, self._texts(entered))
+        else:
+            events.append(self._events_at_rest(slot, entered, Sign.ENTERED, reason))
+        return events
+
+    def _tell_silently(self, slot: int, streams: Int32s, told: Int8s) -> None:
+        if streams.size:
+            self.pairs.set_told(slot, streams, told)
+
+    def _told_before(self, query: RegionQuery | None) -> tuple[Int32s, Int8s, Int32s]:
+        """Return the streams told inside, ascending, how (LOUD or SILENT), and the streams that were inside."""
+        if query is None:
+            return _no_slots(), np.empty(0, dtype=np.int8), _no_slots()
+        slot = self.queries.slot(query.query_id)
+        if not query.is_tracked:
+            members = self.members(slot)
+            return members, self._told_of_plain(query.query_id, members), members
+        streams, told, inside = self.pairs.rows_of(slot)
+        order = np.argsort(streams)
+        streams, told, inside = streams[order], told[order], inside[order]
+        return streams[told != NO], told[told != NO], streams[inside]
+
+    def _told_of_plain(self, query_id: str, members: Int32s) -> Int8s:
+        silent = [self.silent.is_silent(query_id, text) for text in self._texts(members)] if self.silent else False
+        return np.where(silent, SILENT, LOUD) * np.ones(members.size, dtype=np.int8)
+
+    # -- members ------------------------------------------------------------------------------------------
+
+    def members(self, region_slot: int) -> Int32s:
+        """Return the streams inside a region and its scope, ascending, as far as they are known to its query."""
+        inside = self.residents.inside(region_slot)
+        ttl = self.queries.stream_ttls[self.queries.owners[region_slot]]
+        if ttl != FOREVER and self.settled != NEVER:
+            inside = inside[self.streams.last_times[inside] >= self.settled - ttl]
+        return inside
+
+    def loud(self, events: Events) -> Bools:
+        """Return which events are told: all but the leaves of silent members, which end here. In telling order."""
+        keep = np.ones(len(events), dtype=np.bool_)
+        if not self.silent:
+            return keep
+        watched = [self.queries.slot(query_id) for query_id in self.silent.query_ids()]
+        for i in np.flatnonzero((events.signs < 0) & np.isin(events.queries, watched)):
+            query_id = self._query_id(int(events.queries[i]))
+            keep[i] = not self.silent.end(query_id, self.streams.text_of(int(events.streams[i])))
+        return keep
+
+    def _events_at_rest(self, slot: int, streams: Int32s, sign: Sign, reason: Reason) -> Events:
+        """Return events that no reading caused: each stream's last time and value."""
+        return some_events(
+            streams.size,
+            queries=np.full(streams.size, slot, dtype=np.int32),
+            streams=streams,
+            moments=self.streams.last_times[streams],
+            when=When.AT_READING,
+            signs=sign,
+            reasons=reason,
+            ordinals=self.streams.ordinals[streams],
+            values=self.streams.values[: self.n_dims, streams],
+        )
+
+    def _run_at_rest(self, slot: int, streams: Int32s, action: int, reason: Reason) -> Events:
+        n = streams.size
+        times = self.streams.last_times[streams]
+        items = PairItems(
+            queries=np.full(n, slot, dtype=np.int32),
+            streams=streams.astype(np.int32),
+            moments=times,
+            classes=np.full(n, AT_READING, dtype=np.int8),
+            actions=np.full(n, action, dtype=np.int8),
+            reasons=np.full(n, reason, dtype=np.int8),
+            event_times=times,
+            ordinals=self.streams.ordinals[streams],
+            rows=np.full(n, -1, dtype=np.int32),
+            passes=np.zeros(n, dtype=np.int32),
+            values=np.ascontiguousarray(self.streams.values[: self.n_dims, streams]),
+        )
+        return events_of_pairs(self.pairs.run(items, NEVER))
+
+    def _at_rest(self, parts: list[Events], told_by: RegionQuery | None = None) -> Crossings | None:
+        events = join_events([part for part in parts if len(part)] or [no_events(self.n_dims)])
+        return to_crossings(self, events, None, None, told_by) if len(events) else None
+
+    def _end_silent(self, query_id: str, left: Int32s) -> Int32s:
+        """End the silent ones among the memberships that end, and return the others: those have an event."""
+        if query_id not in self.silent.query_ids():
+            return left
+        return left[self.silent.end_all(query_id, self._texts(left))]
+
+    def _texts(self, slots: Int32s) -> list[str]:
+        return [self.streams.text_of(int(slot)) for slot in slots]
+
+    # -- tables -------------------------------------------------------------------------------------------
+
+    def _remember(self, query: RegionQuery, due: int) -> int:
+        replaced = self.queries.query(self.queries.slot(query.query_id)) if query.query_id in self.queries else None
+        exit_before = self.queries.exit_slot(self.queries.slot(query.query_id)) if replaced is not None else NO_SLOT
+        slot = self.queries.put(query, self._stream_ttl(query))
+        exit_slot = self.queries.exit_slot(slot)
+        streams = None
+        if query.streams is not None:
+            # A named stream gets its slot now, so that its first reading needs no look-up by name.
+            streams = np.unique(self.streams.slots_of(_ids_of(query.streams)))
+        regions = {slot: query.region if query.enabled else None}
+        regions[exit_before] = None
+        regions[exit_slot] = query.exit_region if query.enabled else None
+        for region_slot, region in regions.items():
+            if region is not None:
+                self.regions.put(region_slot, region, streams, query.where)
+            elif region_slot in self.regions:
+                self.regions.remove(region_slot)
+        if replaced is not None and replaced.passes and replaced.enabled:
+            self.passes.remove(slot)
+        if query.passes and query.enabled:
+            self.passes.put(slot, query.region)
+        self.dues.set(slot, due)
+        return slot
+
+    def _stream_ttl(self, query: RegionQuery) -> int:
+        """Return the silence that ends a membership in this query alone: what the feed ends anyway does not count."""
+        if query.stream_ttl_ms is None:
+            return FOREVER
+        if self.feed.stream_ttl_ms is not None and self.feed.stream_ttl_ms <= query.stream_ttl_ms:
+            return FOREVER
+        return query.stream_ttl_ms
+
+    def _check(self) -> None:
+        """State every invariant of the engine; for tests."""
+        self.streams._check()
+        self.queries._check()
+        self.regions._check()
+        self.pairs._check()
+        for query in self.queries.queries():
+            slot = self.queries.slot(query.query_id)
+            assert (slot in self.regions) == query.enabled
+        # A silent member is a member.
+        for query_id, stream in self.silent.pairs():
+            assert stream in self._texts(self.members(self.queries.slot(query_id)))
+
+
+def _watch_the_same(one: RegionQuery, other: RegionQuery) -> bool:
+    """Return whether both look at the same streams in the same way, so that what is known of them stays."""
+    return all(
+        getattr(one, name) == getattr(other, name)
+        for name in ("region", "exit_region", "streams", "where", "enabled", "stream_ttl_ms", "pattern")
+    )
+
+
+def _no_slots() -> Int32s:
+    return np.empty(0, dtype=np.int32)
+
+
+def _ids_of(texts: tuple[str, ...]) -> Ids:
+    encoded = [text.encode() for text in texts]
+    starts = np.zeros(len(encoded) + 1, dtype=np.int64)
+    np.cumsum([len(text) for text in encoded], out=starts[1:])
+    data = np.frombuffer(b"".join(encoded), dtype=np.uint8)
+    return Ids(starts, data, hash_ids(starts, data))
