@@ -16,7 +16,7 @@ from bmq.records import NEVER, Ids, Int32s, Pattern, Reason, Region, RegionQuery
 
 pytestmark = pytest.mark.property
 
-N_QUERIES, N_STREAMS = 4, 3
+N_QUERIES, N_STREAMS = 3, 2  # few, so that a pair has a long story
 REGION = Region((0.0,), (1.0,))
 durations = st.sampled_from([0, 0, 1, 2, 5])
 
@@ -332,8 +332,8 @@ def item_lists(draw: st.DrawFn, registered: dict[int, RegionQuery], begin: int) 
             st.tuples(
                 st.sampled_from(sorted(registered)),
                 st.integers(0, N_STREAMS - 1),
-                st.integers(begin, begin + 12),
-                st.sampled_from([engine.IN, engine.OUT] * 4 + [engine.END]),
+                st.integers(begin, begin + 10),
+                st.sampled_from([engine.IN, engine.OUT] * 2 + [engine.END]),
                 st.integers(0, 2),
                 st.integers(-3, 3).map(float),
             ),

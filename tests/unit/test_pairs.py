@@ -330,6 +330,16 @@ def test_a_cooldown_keeps_its_row_until_the_stream_has_been_seen_after_it() -> N
     assert (take(pairs), len(pairs)) == (1, 0)
 
 
+def test_the_pairs_of_a_stream_are_found_in_queries_of_both_kinds() -> None:
+    pairs = tracking(stay_for_ms=3)
+    pairs.set_options(1, query(pattern=Pattern.IN_NOT_OUT, within_ms=1))
+    play(pairs, *(crossing(1, IN, query=q, stream=s) for q in (0, 1) for s in (4, 5, 6)))
+
+    queries, streams = pairs.rows_of_streams(np.array([4, 6, 9], dtype=np.int32))
+
+    assert sorted(zip(queries.tolist(), streams.tolist(), strict=True)) == [(0, 4), (0, 6), (1, 4), (1, 6)]
+
+
 def test_a_forgotten_query_leaves_nothing_and_its_slot_may_be_of_the_other_kind() -> None:
     pairs = tracking(stay_for_ms=3)
     play(pairs, *(crossing(1, IN, stream=stream) for stream in range(1000)))

@@ -113,6 +113,7 @@ class Pairs:
 
     def set_told(self, query: int, streams: Int32s, told: Int8s | int) -> None:
         """Let streams (each once) be inside, told as given without a word, and nothing wait."""
+        assert self._table_of(query) is self._memberships, f"query slot {query} is a transition query: nobody is told"
         queries = np.full(streams.size, query, dtype=np.int32)
         rows = self._memberships.find_or_add(self._options, queries, streams.astype(np.int32))
         codes = np.broadcast_to(told, streams.size).astype(np.int32)
@@ -124,6 +125,7 @@ class Pairs:
 
     def flush(self, query: int) -> Told:
         """Tell now what waits in a border query, confirmed when it began."""
+        assert self._table_of(query) is self._memberships, f"query slot {query} is a transition query: drop what waits"
         rows = self._rows_of(query)
         rows = rows[self._memberships.flags_of(rows) & rows_kernel.WAITS > 0]
         n_before = self._n_suppressed()

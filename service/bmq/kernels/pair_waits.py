@@ -1,7 +1,10 @@
-"""What waits in the rows of tracked pairs, until when, and what has changed. Arrays in, numbers out.
+"""What waits in the rows of tracked pairs, until when, and which rows have changed.
 
-rows     |  block 0: 256 rows  |  block 1  |  block 2  |          looked at when bounds[block] < now, or when
-bounds   |  a time before all dues of it   |           |          touched[block]
+    rows      |  block 0: 64 rows  |  block 1  |  block 2  |
+    bounds    |  at most each due  |           |           |      looked at when bounds[block] is before now
+    touched   |  any row changed   |           |           |      looked at when touched[block]
+
+Arrays in, numbers out.
 """
 
 import numpy as np
