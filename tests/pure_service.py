@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from bmq.monitor.monitor import Monitor
 from bmq.records import Crossings, Feed
+from bmq.records.joining import concat_readings
 from bmq.wire.control import parse_command
 from bmq.wire.events import render_crossings
-from bmq.wire.frames import concat_readings, pack_commands, pack_readings, unpack_commands, unpack_readings
+from bmq.wire.frames import pack_commands, pack_readings, unpack_commands, unpack_readings
 from bmq.wire.readings import Decoder
 from bmq.wire.replies import render_replies
 from bmq.wire.state import pack_delta, unpack_delta

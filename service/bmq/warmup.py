@@ -16,9 +16,10 @@ from bmq.index.stream_table import INITIAL_STREAMS
 from bmq.jars import spark_jars
 from bmq.monitor.monitor import Monitor
 from bmq.records import Clock, Crossings, Feed, Format, IndexKind
+from bmq.records.joining import concat_readings
 from bmq.wire.control import parse_command
 from bmq.wire.events import render_crossings
-from bmq.wire.frames import concat_readings, pack_readings, unpack_readings
+from bmq.wire.frames import pack_readings, unpack_readings
 from bmq.wire.readings import Decoder
 
 _FEEDS = {

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from bmq.kernels.hashing import hash_ids, shards_of
 from bmq.records import Attributes, Ids, Readings
-from bmq.wire.frames import concat_readings, pack_readings, unpack_readings
+from bmq.records.joining import concat_readings
+from bmq.wire.frames import pack_readings, unpack_readings
 
 rows = st.tuples(
     st.text(max_size=4).map(str.encode),

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from bmq.job.decode import FRAME_SCHEMA, Kind, decode_control, decode_readings
 from bmq.job.plan import Plan
 from bmq.records import NEVER, Delete, Feed, Readings
-from bmq.wire.frames import concat_readings, unpack_commands, unpack_dead_letters, unpack_readings
+from bmq.records.joining import concat_readings
+from bmq.wire.frames import unpack_commands, unpack_dead_letters, unpack_readings
 from bmq.wire.marks import render_mark
 
 LATENESS = 10

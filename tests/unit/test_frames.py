@@ -25,8 +25,8 @@ from bmq.records import (
     Shape,
     ShapeKind,
 )
+from bmq.records.joining import concat_readings
 from bmq.wire.frames import (
-    concat_readings,
     pack_commands,
     pack_dead_letters,
     pack_readings,

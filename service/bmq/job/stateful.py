@@ -32,9 +32,9 @@ from bmq.job.replicas import Head, Replica, catch_up, commit, read_head, state_b
 from bmq.monitor.joined import cut_crossings
 from bmq.monitor.monitor import Monitor
 from bmq.records import NEVER, Clock, Crossings, Pattern, Reason, Reply, Sign
+from bmq.records.joining import concat_readings
 from bmq.wire.dead_letters import render_dead_letters
 from bmq.wire.events import render_crossings
-from bmq.wire.frames import concat_readings
 from bmq.wire.membership import render_membership
 from bmq.wire.replies import render_replies
 

@@ -4,13 +4,13 @@ arrival ─► held ─── settled ───► released, by (event time, par
 └─► late: older than what is settled already
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from bmq.kernels.streams import gather_ids
-from bmq.records import NEVER, Attributes, Bools, Ids, Int64s, Readings
+from bmq.records import NEVER, Bools, Ids, Int64s, Readings
+from bmq.records.joining import concat_readings
 
 
 class HeldReadings:
@@ -40,7 +40,7 @@ class HeldReadings:
             return None
         if not any((part.event_times < settled).any() for part in parts):
             return None
-        readings = join_readings(parts)
+        readings = concat_readings(parts)
         due = readings.event_times < settled
         n_old = sum(map(len, self._parts))
         self._parts = _chosen(readings, ~due, 0, n_old)
@@ -55,7 +55,7 @@ class HeldReadings:
         """Return the readings that came since the last call and are still held; None: there are none."""
         if not self._new:
             return None
-        new = join_readings(self._new)
+        new = concat_readings(self._new)
         self._parts.append(new)
         self._new = []
         return new
@@ -65,13 +65,13 @@ class HeldReadings:
         if new is not None:
             self._parts.append(new)
         if settled != NEVER and any((part.event_times < settled).any() for part in self._parts):
-            readings = join_readings(self._parts)
+            readings = concat_readings(self._parts)
             self._parts = _chosen(readings, readings.event_times >= settled, 0, len(readings))
 
     def all(self) -> Readings | None:
         """Return everything that is held, in order of arrival; None: nothing."""
         parts = [*self._parts, *self._new]
-        return join_readings(parts) if parts else None
+        return concat_readings(parts) if parts else None
 
     def __len__(self) -> int:
         return sum(map(len, [*self._parts, *self._new]))
@@ -94,36 +94,3 @@ def take_readings(readings: Readings, rows: Int64s) -> Readings:
         None if attributes is None else replace(attributes, codes=attributes.codes[rows]),
         None if readings.partitions is None else readings.partitions[rows],
     )
-
-
-def join_readings(parts: Sequence[Readings]) -> Readings:
-    """Return the readings of all parts, in their order; at least one part, all of one feed."""
-    if len(parts) == 1:
-        return parts[0]
-    starts = [np.zeros(1, dtype=np.int64)]
-    n_bytes = 0
-    for part in parts:
-        starts.append(part.ids.starts[1:] + (n_bytes - part.ids.starts[0]))
-        n_bytes += int(part.ids.starts[-1] - part.ids.starts[0])
-    texts = [part.ids.bytes[part.ids.starts[0] : part.ids.starts[-1]] for part in parts]
-    return Readings(
-        Ids(np.concatenate(starts), np.concatenate(texts), np.concatenate([part.ids.hashes for part in parts])),
-        np.concatenate([part.event_times for part in parts]),
-        np.concatenate([part.record_times for part in parts]),
-        np.concatenate([part.values for part in parts], axis=1),
-        _join_attributes([part.attributes for part in parts if part.attributes is not None]),
-        np.concatenate([part.partitions for part in parts if part.partitions is not None])
-        if parts[0].partitions is not None
-        else None,
-    )
-
-
-def _join_attributes(parts: Sequence[Attributes]) -> Attributes | None:
-    if not parts:
-        return None
-    rows: dict[str, int] = {}
-    codes = []
-    for part in parts:
-        local = np.array([rows.setdefault(text, len(rows)) for text in part.texts], dtype=np.int32)
-        codes.append(local[part.codes])
-    return Attributes(np.concatenate(codes), tuple(rows))

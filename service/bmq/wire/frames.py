@@ -14,7 +14,7 @@ from bmq.errors import StateError
 from bmq.kernels.hashing import hash_ids, shards_of
 from bmq.kernels.partition import count_by_shard, rows_by_shard, scatter_by_shard
 from bmq.records import Attributes, Command, Delete, Ids, Int64s, Put, Readings, Refused
-from bmq.wire.attribute_tables import concat_attributes, with_used_texts
+from bmq.records.joining import with_used_texts
 
 FORMAT = 2  # of every frame; a change of a layout below is a new number
 _FORMAT_KEY = b"bmq.frame"
@@ -115,37 +115,6 @@ def unpack_readings(frame: bytes | memoryview) -> Readings:
         np.stack([column.to_numpy() for column in others]),
         attributes,
         partitions,
-    )
-
-
-def concat_readings(parts: list[Readings]) -> Readings:
-    """Return the readings of all parts in their order; at least one part, all of one feed.
-
-    Always a copy, even of one part: what `unpack_readings` returns is read-only, and each kernel behind would
-    be compiled a second time for it.
-    """
-    attributes = [part.attributes for part in parts if part.attributes is not None]
-    partitions = [part.partitions for part in parts if part.partitions is not None]
-    return Readings(
-        _concat_ids([part.ids for part in parts]),
-        np.concatenate([part.event_times for part in parts]),
-        np.concatenate([part.record_times for part in parts]),
-        np.concatenate([part.values for part in parts], axis=1),
-        concat_attributes(attributes) if attributes else None,
-        np.concatenate(partitions) if partitions else None,
-    )
-
-
-def _concat_ids(parts: list[Ids]) -> Ids:
-    starts = [np.zeros(1, np.int64)]
-    n_bytes = 0
-    for ids in parts:
-        starts.append(ids.starts[1:] + (n_bytes - ids.starts[0]))
-        n_bytes += int(ids.starts[-1] - ids.starts[0])
-    return Ids(
-        np.concatenate(starts),
-        np.concatenate([ids.bytes[ids.starts[0] : ids.starts[-1]] for ids in parts]),
-        np.concatenate([ids.hashes for ids in parts]),
     )
 
 

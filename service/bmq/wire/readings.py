@@ -16,7 +16,7 @@ from bmq.errors import DeadLetterCode, ReadingError
 from bmq.kernels.hashing import hash_ids
 from bmq.kernels.plain_readings import gather_texts
 from bmq.records import Attributes, Feed, Ids, Int64s, Readings
-from bmq.wire.attribute_tables import with_each_text_once
+from bmq.records.joining import with_each_text_once
 from bmq.wire.readings_exact import ExactDecoder, ExactReading
 from bmq.wire.readings_fast import BinaryColumn, FastDecoder, PlainReadings, read_only
 

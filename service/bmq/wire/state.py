@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from bmq.kernels.hashing import hash_ids
 from bmq.records import Attributes, Clock, Delete, Delta, Ids, PairRows, Put, Readings, StreamRows
-from bmq.wire.attribute_tables import with_used_texts
+from bmq.records.joining import with_used_texts
 
 _Number = TypeVar("_Number", bound=np.generic)
 
