@@ -146,6 +146,9 @@ class Rules:
                     events.append(_at_once(item, Sign.ENTERED, None))
         elif item.action == engine.END:
             pair.inside, pair.waits = False, None
+            last = pair.last_entered
+            if item.class_ == engine.AT_STREAM_EXPIRY and last is not None and last + query.cooldown_ms < item.moment:
+                pair.last_entered = None
             if self._tells_out(query, pair):
                 events.append(_at_once(item, Sign.LEFT, None))
         elif pair.inside:

@@ -340,6 +340,15 @@ def test_the_pairs_of_a_stream_are_found_in_queries_of_both_kinds() -> None:
     assert sorted(zip(queries.tolist(), streams.tolist(), strict=True)) == [(0, 4), (0, 6), (1, 4), (1, 6)]
 
 
+def test_a_cooldown_that_is_over_ends_with_its_stream_even_if_time_goes_back_then() -> None:
+    expiry = {"reason": Reason.STREAM_EXPIRED, "class_": AT_STREAM_EXPIRY}
+    for expires_at, expected in ((12, ["+11"]), (11, [])):
+        pairs = tracking(cooldown_ms=10)
+        play(pairs, crossing(1, IN), crossing(2, OUT), crossing(expires_at, END, **expiry))
+
+        assert said(play(pairs, crossing(11, IN))) == expected
+
+
 def test_a_forgotten_query_leaves_nothing_and_its_slot_may_be_of_the_other_kind() -> None:
     pairs = tracking(stay_for_ms=3)
     play(pairs, *(crossing(1, IN, stream=stream) for stream in range(1000)))

@@ -12,7 +12,7 @@ The rules are in docs/semantics.md.
 
 from numba import njit
 
-from bmq.kernels.pair_events import END, IN, Items, write_item, write_waiting
+from bmq.kernels.pair_events import AT_STREAM_EXPIRY, END, IN, Items, write_item, write_waiting
 from bmq.kernels.pair_rows import (
     INSIDE,
     LOUD,
@@ -95,6 +95,13 @@ def run_memberships(
         elif action == END:
             end_wait(pairs, row)
             pairs.rows[row].flags &= ~INSIDE
+            if (
+                items.classes[i] == AT_STREAM_EXPIRY
+                and pairs.history[row].last_entered + option.cooldown < items.moments[i]
+            ):
+                # A stream that comes back from there may do so with any time. Whether the row is still there, or was
+                # removed since the stream had been seen after its cooldown, must then not be seen.
+                pairs.history[row].last_entered = NEVER
             if _tell_left(pairs, options, row):
                 sign = LEFT
         elif flags & INSIDE:
