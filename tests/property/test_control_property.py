@@ -8,11 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bmq.errors import ControlCode
-from bmq.records import Delete, Feed, Put, Refused
+from bmq.records import Delete, Feed, Pattern, Put, Refused, RegionQuery
 from bmq.wire.control import parse_command
 from bmq.wire.definition_models import BorderDefinition, TransitionDefinition
 
-FEED = Feed("plane", "plane", "id", ("x", "y"), "ts")
+FEED = Feed("plane", "plane", "id", ("x", "y"), "ts", attributes=("group", "kind"))
 CODES = {code.value for code in ControlCode}
 FIELDS = [*BorderDefinition.model_fields, *TransitionDefinition.model_fields, "box", "x", "y", "polygon", "regoin"]
 WORDS = ["border", "plane", "[)", "()", "emit", "silent", "bmq.a", "match", ""]
@@ -25,21 +25,53 @@ json_values = st.recursive(
 )
 borders = st.none() | st.integers(-3, 3).map(float)
 bounds = st.sampled_from(["[)", "[]", "(]", "()"])
-good = st.fixed_dictionaries(
-    {
-        "kind": st.just("border"),
-        "feed": st.just("plane"),
-        "region": st.fixed_dictionaries(
-            {"box": st.dictionaries(st.sampled_from("xy"), st.tuples(borders, borders).map(list), min_size=1)}
-        ),
-    },
-    optional={
-        "streams": st.lists(st.text(max_size=3), min_size=1, max_size=4),
-        "bounds": bounds,
-        "initial": st.sampled_from(["emit", "silent"]),
-        "output_topic": st.from_regex(r"bmq\.[a-z]{1,3}", fullmatch=True),
-        "tags": st.dictionaries(st.text(max_size=3), st.text(max_size=3) | st.booleans() | st.integers(), max_size=3),
-    },
+boxes = st.dictionaries(st.sampled_from("xy"), st.tuples(borders, borders).map(list), min_size=1)
+# One length in every unit that can write it, so that equal durations are drawn.
+DURATIONS = {
+    "0ms": 0, "0d": 0, "1ms": 1, "1000ms": 1000, "1s": 1000, "120s": 120_000, "2m": 120_000, "24h": 86_400_000,
+    "1d": 86_400_000,
+}  # fmt: skip
+durations = st.sampled_from(list(DURATIONS))
+above_zero = durations.filter(lambda text: DURATIONS[text] > 0)
+values = st.none() | st.booleans() | st.sampled_from([0, 1, 1.0, "1", "a", -0.0])
+common: dict[str, st.SearchStrategy[Any]] = {
+    "streams": st.lists(st.text(max_size=3), min_size=1, max_size=4),
+    "bounds": bounds,
+    "where": st.dictionaries(st.sampled_from(FEED.attributes), values | st.lists(values, min_size=1, max_size=4)),
+    "enabled": st.booleans(),
+    "output_topic": st.from_regex(r"bmq\.[a-z]{1,3}", fullmatch=True),
+    "tags": st.dictionaries(st.text(max_size=3), st.text(max_size=3) | st.booleans() | st.integers(), max_size=3),
+}
+ends = st.fixed_dictionaries({"ttl": above_zero}) | st.fixed_dictionaries(
+    {}, optional={"expires_at": st.integers(0, 9)}
+)
+of_border: dict[str, st.SearchStrategy[Any]] = {
+    "initial": st.sampled_from(["emit", "silent"]),
+    "stream_ttl": above_zero,
+    "cooldown": durations,
+    "max_events": st.integers(1, 9),
+}
+of_noise: dict[str, st.SearchStrategy[Any]] = {
+    "exit_region": st.just({"box": {"x": [None, None]}}),
+    "stay_for": durations,
+    "away_for": durations,
+}
+of_transition = {"pattern": st.sampled_from([pattern.text for pattern in Pattern]), "within": above_zero}
+
+
+def definitions(
+    kind: str, needed: dict[str, st.SearchStrategy[Any]], optional: dict[str, st.SearchStrategy[Any]]
+) -> st.SearchStrategy[dict[str, Any]]:
+    region = st.fixed_dictionaries({"box": boxes})
+    needed = {"kind": st.just(kind), "feed": st.just("plane"), "region": region, **needed}
+    whole = st.fixed_dictionaries(needed, optional={**common, **optional})
+    return st.builds(lambda one, end: one | end, whole, ends)
+
+
+good = (
+    definitions("border", {}, of_border | of_noise)
+    | definitions("border", {}, of_border | {"passes": st.booleans()})
+    | definitions("transition", of_transition, {})
 )
 
 
@@ -89,18 +121,80 @@ def test_a_definition_near_the_limit_of_nesting_gets_an_answer(depth: int, openi
 
 
 @given(definition=good, data=st.data())
-def test_the_order_of_names_and_streams_means_nothing(definition: dict[str, Any], data: st.DataObject) -> None:
+def test_what_is_said_in_another_way_is_the_same_query(definition: dict[str, Any], data: st.DataObject) -> None:
     other = dict(data.draw(st.permutations(list(definition.items()))))
+    for option in sorted({"ttl", "within", "stay_for", "away_for", "cooldown", "stream_ttl"} & set(definition)):
+        same = [text for text, ms in DURATIONS.items() if ms == DURATIONS[definition[option]]]
+        other[option] = data.draw(st.sampled_from(same))
     if "streams" in other:
         other["streams"] = data.draw(st.permutations(other["streams"] * 2))
+    if "where" in other:
+        other["where"] = {
+            name: data.draw(st.permutations(value * 2)) if isinstance(value, list) else [value]
+            for name, value in reversed(other["where"].items())
+        }
     if "tags" in other:
         other["tags"] = dict(data.draw(st.permutations(list(other["tags"].items()))))
+    for option in sorted({*common, *of_border, *of_noise, "ttl", "passes"} - set(definition)):
+        if data.draw(st.booleans()):
+            other[option] = None
     first, second = parse(encoded(definition)), parse(encoded(other))
     if isinstance(first, Put):
         assert first == second
         assert json.loads(first.query.tags) == definition.get("tags", {})
     else:
         assert isinstance(second, Refused)
+
+
+@given(definition=good)
+def test_the_query_is_what_the_definition_says(definition: dict[str, Any]) -> None:
+    command = parse(encoded(definition))
+    if isinstance(command, Refused):
+        assert command.code == "bad_region"
+        return
+    assert isinstance(command, Put)
+    query = command.query
+    assert (query.query_id, query.version, query.feed, query.kind) == ("q", 5, "plane", definition["kind"])
+    assert query.enabled == definition.get("enabled", True)
+    assert query.ttl_ms == (DURATIONS[definition["ttl"]] if "ttl" in definition else None)
+    assert query.expires_at == definition.get("expires_at")
+    assert dict(query.where).keys() == definition.get("where", {}).keys()
+    for name, texts in query.where:
+        wanted = definition["where"][name]
+        wanted = wanted if isinstance(wanted, list) else [wanted]
+        found = [json.loads(text) for text in texts]
+        # As JSON compares: true is not 1, and 1.0 is.
+        assert {(type(v) is bool, v) for v in found} == {(type(v) is bool, v) for v in wanted}
+        assert len(found) == len(set(texts))
+    if definition["kind"] == "transition":
+        assert query.pattern is not None
+        assert (query.pattern.text, query.within_ms) == (definition["pattern"], DURATIONS[definition["within"]])
+        assert query.is_tracked
+    else:
+        assert_border_options(query, definition)
+
+
+def assert_border_options(query: RegionQuery, definition: dict[str, Any]) -> None:
+    ms = {name: DURATIONS[definition.get(name, "0ms")] for name in ("stay_for", "away_for", "cooldown")}
+    assert (query.stay_for_ms, query.away_for_ms, query.cooldown_ms) == tuple(ms.values())
+    assert query.stream_ttl_ms == (DURATIONS[definition["stream_ttl"]] if "stream_ttl" in definition else None)
+    assert query.initial.value == definition.get("initial", "emit")
+    assert query.max_events == definition.get("max_events")
+    assert query.passes == definition.get("passes", False)
+    assert (query.exit_region is None) == ("exit_region" not in definition)
+    assert query.is_tracked == (any(ms.values()) or "exit_region" in definition or "max_events" in definition)
+    assert query.pattern is None
+
+
+@given(definition=good, name=st.text(min_size=1, max_size=8), value=values, in_region=st.booleans())
+def test_an_unknown_field_is_always_named(definition: dict[str, Any], name: str, value: Any, in_region: bool) -> None:
+    part = definition["region"] if in_region else definition
+    if name in FIELDS:
+        name += "_"
+    part[name] = value
+    command = parse(encoded(definition))
+    assert isinstance(command, Refused)
+    assert (command.code, f"{name}' is not known; the nearest known" in command.message) == ("unknown_field", True)
 
 
 @given(interval=st.tuples(borders, borders), bounds=bounds)

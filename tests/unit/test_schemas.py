@@ -61,10 +61,18 @@ def test_replies_of_every_status_are_as_their_schema_says(status: Status) -> Non
         {"kind": "border", "feed": "vehicles", "region": BOX, "streams": ["a"], "bounds": "()"},
         {"kind": "border", "feed": "vehicles", "region": BOX, "initial": "silent", "output_topic": "bmq.a"},
         {"kind": "border", "feed": "vehicles", "region": BOX, "tags": {"a": 1, "b": True, "c": "x"}},
+        {"kind": "border", "feed": "vehicles", "region": BOX, "where": {"group": "a", "kind": [1, None, True]}},
+        {"kind": "border", "feed": "vehicles", "region": BOX, "stay_for": "0s", "cooldown": "3m", "max_events": 1},
+        {"kind": "border", "feed": "vehicles", "region": BOX, "exit_region": BOX, "ttl": "2h", "enabled": False},
+        {"kind": "border", "feed": "vehicles", "region": BOX, "passes": True, "expires_at": "2023-11-14T22:13:20Z"},
+        {"kind": "border", "feed": "vehicles", "region": {"circle": {"center": [0, 1.5], "radius": 2}}},
+        {"kind": "border", "feed": "vehicles", "region": {"polygon": [[0, 0], [1, 0], [0, 1]]}},
+        {"kind": "border", "feed": "vehicles", "region": {"geojson": {"type": "Polygon", "coordinates": []}}},
+        {"kind": "transition", "feed": "vehicles", "region": BOX, "pattern": "in_not_out", "within": "3m"},
     ],
 )
 def test_a_good_definition_is_as_its_schema_says(definition: dict[str, Any]) -> None:
-    validator("border-definition.json").validate(definition)
+    validator(f"{definition['kind']}-definition.json").validate(definition)
 
 
 @pytest.mark.parametrize(
@@ -77,8 +85,15 @@ def test_a_good_definition_is_as_its_schema_says(definition: dict[str, Any]) -> 
         {"kind": "border", "feed": "vehicles", "region": BOX, "ttl": "2"},
         {"kind": "border", "feed": "vehicles", "region": BOX, "streams": []},
         {"kind": "border", "feed": "vehicles", "region": BOX, "output_topic": "a b"},
+        {"kind": "border", "feed": "vehicles", "region": {}},
+        {"kind": "border", "feed": "vehicles", "region": BOX | {"circle": {"center": [0, 0], "radius": 2}}},
+        {"kind": "border", "feed": "vehicles", "region": BOX, "max_events": 0},
+        {"kind": "border", "feed": "vehicles", "region": BOX, "where": {"group": []}},
+        {"kind": "transition", "feed": "vehicles", "region": BOX, "pattern": "in_not_out"},
+        {"kind": "transition", "feed": "vehicles", "region": BOX, "pattern": "in", "within": "3m"},
+        {"kind": "transition", "feed": "vehicles", "region": BOX, "pattern": "in_not_out", "within": "3m", "ttl": 3},
     ],
 )
 def test_a_bad_definition_is_not(definition: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
-        validator("border-definition.json").validate(definition)
+        validator(f"{definition['kind']}-definition.json").validate(definition)

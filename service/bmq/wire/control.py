@@ -114,20 +114,23 @@ def _read_query(
 ) -> RegionQuery:
     try:
         definition = read_definition(_read_object(value))
+        feed = _find_feed(definition.feed, feeds)
+        query = region_query(query_id, version, definition, feed, _CANONICAL.encode(definition.tags))
     except RecursionError:
         raise _not_json("it is nested too deeply") from None
-    feed = feeds.get(definition.feed)
-    if feed is None:
-        known = nearest(definition.feed, feeds)
-        raise ControlError(
-            ControlCode.UNKNOWN_FEED,
-            f"Feed {shorten(definition.feed)} is not configured; the nearest one is '{known}'. "
-            f"Use it, or add [feeds.…] to the configuration.",
-        )
-    query = region_query(query_id, version, definition, feed, _CANONICAL.encode(definition.tags))
     _check_output_topic(definition, feeds, output_prefix, reserved_topics)
     _check_tags(query.tags)
     return query
+
+
+def _find_feed(name: str, feeds: Mapping[str, Feed]) -> Feed:
+    if name in feeds:
+        return feeds[name]
+    raise ControlError(
+        ControlCode.UNKNOWN_FEED,
+        f"Feed {shorten(name)} is not configured; the nearest one is '{nearest(name, feeds)}'. "
+        f"Use it, or add [feeds.…] to the configuration.",
+    )
 
 
 def _check_tags(tags: str) -> None:

@@ -201,7 +201,7 @@ def _check_together(definition: Definition) -> None:
         else {"region": definition.region, "exit_region": exit_region}
     )
     for name, region in regions.items():
-        shapes = list(region.model_dump(exclude_none=True))
+        shapes = [shape for shape in Region.model_fields if getattr(region, shape) is not None]
         if len(shapes) != 1:
             raise ControlError(
                 ControlCode.BAD_REGION,

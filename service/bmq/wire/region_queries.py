@@ -82,10 +82,10 @@ def _each_once(streams: list[str] | None) -> tuple[str, ...] | None:
 def _regions(definition: Definition, feed: Feed) -> tuple[Region, Region | None]:
     outer = definition.exit_region if isinstance(definition, BorderDefinition) else None
     check_dimensions([definition.region, *([] if outer is None else [outer])], feed)
-    region = read_region(definition.region, definition.bounds, feed)
+    region = read_region(definition.region, definition.bounds, feed, "region")
     if outer is None:
         return region, None
-    exit_region = read_region(outer, definition.bounds, feed)
+    exit_region = read_region(outer, definition.bounds, feed, "exit_region")
     if not region_covers(exit_region, region):
         raise ControlError(
             ControlCode.BAD_REGION,

@@ -28,11 +28,12 @@ def check_dimensions(regions: Iterable[models.Region], feed: Feed) -> None:
             )
 
 
-def read_region(region: models.Region, bounds: Bounds, feed: Feed) -> Region:
+def read_region(region: models.Region, bounds: Bounds, feed: Feed, field: str) -> Region:
     """Return the region in the dimensions of the feed, whose names are checked.
 
     Parameters
     ----------
+    field : where the region stands in the definition, for messages.
     bounds : which of the two borders of an interval belong to a box.
 
     Raises
@@ -42,8 +43,7 @@ def read_region(region: models.Region, bounds: Bounds, feed: Feed) -> Region:
         on longitude and latitude a border beyond them; or what `shapes` says.
     """
     if region.box is None:
-        ((kind, value),) = region.model_dump(exclude_none=True).items()
-        return read_shape(kind, value, feed)
+        return _shape(region, feed, field)
     intervals = [region.box.get(dimension, [None, None]) for dimension in feed.dimensions]
     for dimension, interval in zip(feed.dimensions, intervals, strict=True):
         _check_finite(dimension, interval)
@@ -54,9 +54,22 @@ def read_region(region: models.Region, bounds: Bounds, feed: Feed) -> Region:
     longitude, latitude = feed.dimensions
     longitudes = _half_open_longitudes(longitude, intervals[0], bounds)
     latitudes = _half_open(latitude, intervals[1], bounds)
+    if longitudes[0] == 180.0 or longitudes[1] == -180.0:
+        raise _nowhere(longitude, intervals[0], bounds)
+    if latitudes[0] > 90.0 or latitudes[1] == -90.0:
+        raise _nowhere(latitude, intervals[1], bounds)
     if longitudes[0] < longitudes[1]:
         return _box([longitudes, latitudes])
     return wrapped_box((longitudes[0], latitudes[0]), (longitudes[1], latitudes[1]), feed)
+
+
+def _shape(region: models.Region, feed: Feed, field: str) -> Region:
+    if region.circle is not None:
+        circle = {"center": region.circle.center, "radius": region.circle.radius}
+        return read_shape("circle", circle, feed, field)
+    if region.polygon is not None:
+        return read_shape("polygon", region.polygon, feed, field)
+    return read_shape("geojson", region.geojson, feed, field)
 
 
 def _box(intervals: Sequence[tuple[float, float]]) -> Region:
@@ -78,6 +91,13 @@ def _check_degrees(dimension: str, interval: Sequence[float | None], largest: fl
                 f"Border {border} of '{dimension}' is not between {-largest:g} and {largest:g} degrees, where all "
                 "readings are. Write null where it is unbounded; a box from 170 to -170 crosses the antimeridian."
             )
+
+
+def _nowhere(dimension: str, interval: Sequence[float | None], bounds: Bounds) -> ControlError:
+    return _bad_region(
+        f"No reading has a '{dimension}' from {interval[0]} to {interval[1]} with bounds {bounds}: 180 is read "
+        "as -180, and the poles are at -90 and 90. Widen the interval."
+    )
 
 
 def _half_open(dimension: str, interval: Sequence[float | None], bounds: Bounds) -> tuple[float, float]:

@@ -32,7 +32,7 @@ CIRCLE_MARGIN = 1e-9
 BEYOND_POLE = 91.0
 
 
-def read_shape(kind: str, value: Any, feed: Feed) -> Region:
+def read_shape(kind: str, value: Any, feed: Feed, field: str = "region") -> Region:
     """Return the region of a shape in a definition; its x is the feed's first dimension.
 
     Parameters
@@ -40,6 +40,7 @@ def read_shape(kind: str, value: Any, feed: Feed) -> Region:
     kind : "polygon": a ring of [x, y]. "circle": {"center": [x, y], "radius": r}, r in metres on longitude and
         latitude. "geojson": a Polygon or MultiPolygon; an altitude is ignored.
     value : JSON as Python reads it, unchecked.
+    field : the field of the definition in which the shape stands, for messages.
 
     Raises
     ------
@@ -50,10 +51,10 @@ def read_shape(kind: str, value: Any, feed: Feed) -> Region:
     """
     if len(feed.dimensions) != 2:
         raise bad_region(
-            f"Field 'region.{kind}' is a shape, which needs two dimensions, but feed '{feed.name}' has "
-            f"{len(feed.dimensions)}. Use region.box."
+            f"Field '{field}.{kind}' is a shape, which needs two dimensions, but feed '{feed.name}' has "
+            f"{len(feed.dimensions)}. Use {field}.box."
         )
-    path = f"region.{kind}"
+    path = f"{field}.{kind}"
     if kind == "circle":
         return _read_circle(value, feed, path)
     if kind == "geojson":
