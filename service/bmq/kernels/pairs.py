@@ -12,12 +12,11 @@ The rules are in docs/semantics.md.
 
 from numba import njit
 
-from bmq.kernels.pair_events import AT_STREAM_EXPIRY, END, IN, Items, write_item, write_waiting
+from bmq.kernels.pair_events import AT_STREAM_EXPIRY, IN, OUT, Items, write_item, write_waiting
 from bmq.kernels.pair_rows import (
     INSIDE,
     LOUD,
     N_SUPPRESSED,
-    NO,
     SILENT,
     TOLD,
     TOLD_SHIFT,
@@ -81,42 +80,63 @@ def run_memberships(
                 return k, n_events
         if is_due_before(pairs, options, row, items, i):
             n_events = _fire(pairs, options, row, due_of(pairs, options, row), events, values, n_events)
-        option, flags = options[items.queries[i]], pairs.rows[row].flags
-        told, sign = (flags & TOLD) >> TOLD_SHIFT, 0
         if action == IN:
-            pairs.rows[row].flags |= INSIDE
-            if flags & WAITS_OUT:
-                end_wait(pairs, row)
-            elif told == NO and not flags & WAITS_IN:
-                if option.stay > 0:
-                    begin_wait(pairs, row, items, i, WAITS_IN)
-                elif _tell_entered(pairs, options, row, items.event_times[i]):
-                    sign = ENTERED
-        elif action == END:
-            end_wait(pairs, row)
-            pairs.rows[row].flags &= ~INSIDE
-            if (
-                items.classes[i] == AT_STREAM_EXPIRY
-                and pairs.history[row].last_entered + option.cooldown < items.moments[i]
-            ):
-                # A stream that comes back from there may do so with any time. Whether the row is still there, or was
-                # removed since the stream had been seen after its cooldown, must then not be seen.
-                pairs.history[row].last_entered = NEVER
-            if _tell_left(pairs, options, row):
-                sign = LEFT
-        elif flags & INSIDE:
-            pairs.rows[row].flags &= ~INSIDE
-            if flags & WAITS_IN:
-                end_wait(pairs, row)
-            elif told != NO and option.away > 0:
-                begin_wait(pairs, row, items, i, WAITS_OUT)
-            elif _tell_left(pairs, options, row):
-                sign = LEFT
+            sign = _come_in(pairs, options, row, items, i)
+        elif action == OUT:
+            sign = _go_out(pairs, options, row, items, i)
+        else:
+            sign = _end(pairs, options, row, items, i)
         note_change(pairs, options, row)
         if sign:
             write_item(items, i, sign, NEVER, events, values, n_events)
             n_events += 1
     return int(order.size), n_events
+
+
+@njit(cache=True, forceinline=True)
+def _come_in(pairs: Table, options: Records, row: int, items: Items, i: int) -> int:
+    """Let the stream be inside; return the sign of what is said, or 0."""
+    flags = pairs.rows[row].flags
+    pairs.rows[row].flags = flags | INSIDE
+    if flags & WAITS_OUT:
+        end_wait(pairs, row)
+    elif flags & (TOLD | WAITS_IN) == 0:
+        if options[items.queries[i]].stay > 0:
+            begin_wait(pairs, row, items, i, WAITS_IN)
+        elif _tell_entered(pairs, options, row, items.event_times[i]):
+            return ENTERED
+    return 0
+
+
+@njit(cache=True, forceinline=True)
+def _go_out(pairs: Table, options: Records, row: int, items: Items, i: int) -> int:
+    """Let the stream be outside; return the sign of what is said, or 0."""
+    flags = pairs.rows[row].flags
+    if not flags & INSIDE:
+        return 0  # with an exit region: it left that one, and had not been in the other
+    pairs.rows[row].flags = flags & ~INSIDE
+    if flags & WAITS_IN:
+        end_wait(pairs, row)
+    elif flags & TOLD:
+        if options[items.queries[i]].away > 0:
+            begin_wait(pairs, row, items, i, WAITS_OUT)
+        elif _tell_left(pairs, options, row):
+            return LEFT
+    return 0
+
+
+@njit(cache=True, forceinline=True)
+def _end(pairs: Table, options: Records, row: int, items: Items, i: int) -> int:
+    """End what there is of a membership; return the sign of what is said, or 0."""
+    end_wait(pairs, row)
+    pairs.rows[row].flags &= ~INSIDE
+    if items.classes[i] == AT_STREAM_EXPIRY:
+        # A stream that comes back from there may do so with any time. Whether the row is still there, or was removed
+        # since the stream had been seen after its cooldown, must then not be seen.
+        history = pairs.history[row]
+        if history.last_entered + options[items.queries[i]].cooldown < items.moments[i]:
+            history.last_entered = NEVER
+    return LEFT if _tell_left(pairs, options, row) else 0
 
 
 @njit(cache=True)
