@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -97,6 +98,48 @@ def test_a_border_that_is_nowhere_on_the_globe_is_refused(box: dict[str, Any]) -
     assert isinstance(command, Refused)
     assert command.code == "bad_region"
     assert "degrees, where all readings are" in command.message
+
+
+@pytest.mark.parametrize("latitudes", [[-10, 10], [80, None], [None, None]])
+@pytest.mark.parametrize(
+    ("inner", "outer"),
+    [
+        ([170, -170], [None, None]),
+        ([170, -170], [-180, 180]),
+        ([None, None], [-180, 180]),
+        ([170, None], [160, -170]),
+        ([None, -170], [160, -170]),
+        ([-180, -170], [None, -170]),
+        ([180, -170], [180, -170]),
+    ],
+)
+def test_a_box_that_is_left_may_go_over_the_antimeridian(
+    inner: list[float | None], outer: list[float | None], latitudes: list[float | None]
+) -> None:
+    definition = {
+        "kind": "border",
+        "feed": "globe",
+        "region": {"box": {"lon": inner, "lat": latitudes}},
+        "exit_region": {"box": {"lon": outer, "lat": latitudes}},
+    }
+    assert isinstance(parse_command(b"q", json.dumps(definition).encode(), 4, {"globe": FEED}, "bmq."), Put)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "bounds"),
+    [
+        ({"lat": [0, 90]}, {"lat": [0, None]}, "[]"),
+        ({"lat": [-90, 0]}, {"lat": [None, 0], "lon": [-180, 180]}, "[]"),
+        ({"lon": [180, 10]}, {"lon": [-180, 10]}, "[)"),
+        ({"lon": [170, -180]}, {"lon": [170, None]}, "[)"),
+        ({"lon": [180, 180]}, {"lon": [-180, -180]}, "[]"),
+    ],
+)
+def test_boxes_that_are_the_same_on_the_globe_are_the_same_query(
+    first: dict[str, list[float]], second: dict[str, list[float | None]], bounds: str
+) -> None:
+    assert isinstance(parse(first, bounds), Put)
+    assert parse(first, bounds) == parse(second, bounds)
 
 
 def test_latitudes_in_the_wrong_order_do_not_wrap() -> None:

@@ -4,6 +4,7 @@ Knows regions as geometries; rather says no where it cannot know.
 """
 
 import math
+from functools import reduce
 
 import numpy as np
 import shapely
@@ -50,13 +51,16 @@ def region_covers(outer: Region, inner: Region) -> bool:
 def _ends(region: Region) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return the smallest box that holds all of ``region``, half-open."""
     shape = region.shape
-    if shape is None or (shape.lonlat and (shape.kind is ShapeKind.CIRCLE or region.hi[0] == 180.0)):
+    if shape is None or (shape.lonlat and shape.kind is ShapeKind.CIRCLE):
         return region.lo, region.hi
     vertices = _vertices(shape)
     if shape.kind is ShapeKind.CIRCLE:
         return tuple(vertices[0] - shape.radius), tuple(np.nextafter(vertices[0] + shape.radius, np.inf))
     # No value on the upper ends is inside.
-    return tuple(vertices.min(axis=0)), tuple(vertices.max(axis=0))
+    (west, south), (east, north) = vertices.min(axis=0).tolist(), vertices.max(axis=0).tolist()
+    if shape.lonlat and region.hi[0] == 180.0:
+        west, east = region.lo[0], region.hi[0]
+    return (west, south), (east, north)
 
 
 def _area(region: Region, share_of_radius: float = 1.0) -> shapely.Geometry:
@@ -68,7 +72,7 @@ def _area(region: Region, share_of_radius: float = 1.0) -> shapely.Geometry:
         return shapely.Polygon(_circle_on_globe(shape, share_of_radius))
     rings = np.split(_vertices(shape), shape.ring_starts[1:-1])
     # Even-odd: what an odd number of rings goes around.
-    return shapely.symmetric_difference_all([shapely.Polygon(ring) for ring in rings])
+    return reduce(shapely.symmetric_difference, map(shapely.Polygon, rings))
 
 
 def _turned(area: shapely.Geometry, degrees: float) -> shapely.Geometry:

@@ -53,11 +53,7 @@ def read_region(region: models.Region, bounds: Bounds, feed: Feed, field: str) -
         _check_degrees(dimension, interval, largest)
     longitude, latitude = feed.dimensions
     longitudes = _half_open_longitudes(longitude, intervals[0], bounds)
-    latitudes = _half_open(latitude, intervals[1], bounds)
-    if longitudes[0] == 180.0 or longitudes[1] == -180.0:
-        raise _nowhere(longitude, intervals[0], bounds)
-    if latitudes[0] > 90.0 or latitudes[1] == -90.0:
-        raise _nowhere(latitude, intervals[1], bounds)
+    latitudes = _half_open_latitudes(latitude, intervals[1], bounds)
     if longitudes[0] < longitudes[1]:
         return _box([longitudes, latitudes])
     return wrapped_box((longitudes[0], latitudes[0]), (longitudes[1], latitudes[1]), feed)
@@ -93,14 +89,7 @@ def _check_degrees(dimension: str, interval: Sequence[float | None], largest: fl
             )
 
 
-def _nowhere(dimension: str, interval: Sequence[float | None], bounds: Bounds) -> ControlError:
-    return _bad_region(
-        f"No reading has a '{dimension}' from {interval[0]} to {interval[1]} with bounds {bounds}: 180 is read "
-        "as -180, and the poles are at -90 and 90. Widen the interval."
-    )
-
-
-def _half_open(dimension: str, interval: Sequence[float | None], bounds: Bounds) -> tuple[float, float]:
+def _half_open(dimension: str, interval: Sequence[float | None], bounds: str) -> tuple[float, float]:
     lo, hi = interval
     if lo is not None and hi is not None and lo > hi:
         raise _bad_region(f"Lower border {lo} of '{dimension}' is above upper border {hi}. Swap the two borders.")
@@ -115,25 +104,40 @@ def _half_open(dimension: str, interval: Sequence[float | None], bounds: Bounds)
     return lower, upper
 
 
+def _half_open_latitudes(dimension: str, interval: Sequence[float | None], bounds: Bounds) -> tuple[float, float]:
+    """Return (south, north); a box without an end there ends at its pole, as one that says so does."""
+    (lo, hi), (opening, closing) = interval, bounds
+    if lo is None:
+        lo, opening = -90.0, "["
+    if hi is None:
+        hi, closing = 90.0, "]"
+    return _half_open(dimension, (lo, hi), opening + closing)
+
+
 def _half_open_longitudes(dimension: str, interval: Sequence[float | None], bounds: Bounds) -> tuple[float, float]:
     """Return (west, east): the longitudes in [west, east), or, with west >= east, those over the antimeridian.
 
     Readings have longitudes in [-180, 180): one at 180 is read as -180. So is a border, and a box that has 180 as
-    its closed eastern border holds the readings at -180.
+    its closed eastern border holds the readings at -180. Both are infinite where the box holds all longitudes, and only
+    there: a box with one of them infinite would go on behind the antimeridian.
     """
-    lo, hi = interval
+    (lo, hi), (opening, closing) = interval, bounds
     if lo == 180.0:
         lo, hi = -180.0, -180.0 if hi == 180.0 else hi
-    if lo is not None and hi == 180.0 and bounds[1] == "]":
-        if lo == -180.0:
-            return -math.inf, math.inf
+    if lo is None:
+        lo, opening = -180.0, "["
+    if hi is None:
+        hi, closing = 180.0, ")"
+    if lo == -180.0 and hi == 180.0 and (opening, closing) != ("(", ")"):
+        return -math.inf, math.inf
+    if hi == 180.0 and closing == "]":
         hi = -180.0
-    elif lo is not None and lo > -180.0 and hi == -180.0 and bounds[1] == ")":
+    elif lo > hi == -180.0 and closing == ")":
         hi = 180.0
-    if lo is None or hi is None or lo <= hi:
-        return _half_open(dimension, (lo, hi), bounds)
-    west = math.nextafter(lo, math.inf) if bounds[0] == "(" else lo
-    east = math.nextafter(hi, math.inf) if bounds[1] == "]" else hi
+    if lo <= hi:
+        return _half_open(dimension, (lo, hi), opening + closing)
+    west = math.nextafter(lo, math.inf) if opening == "(" else lo
+    east = math.nextafter(hi, math.inf) if closing == "]" else hi
     if west == east:
         return -math.inf, math.inf
     return (-180.0 if west == 180.0 else west), east
