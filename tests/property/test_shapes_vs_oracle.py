@@ -1,11 +1,10 @@
 """The index of shapes against the definition: shapes come and go, streams move, values are looked up."""
 
 import itertools
-import math
+from typing import Protocol
 
 import numpy as np
-import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from scipy.spatial import Delaunay
@@ -27,7 +26,12 @@ rings = st.lists(st.lists(st.tuples(coarse, coarse), min_size=3, max_size=7), mi
 longitudes = st.integers(-18, 17).map(lambda tens: 10.0 * tens)
 latitudes = st.integers(-8, 8).map(lambda tens: 10.0 * tens)
 
-Region_ = tuple[Region, object]
+
+class Definition(Protocol):
+    def holds(self, x: float, y: float) -> bool: ...
+
+
+Drawn = tuple[Region, Definition]
 
 
 def polygon(rings: list[list[oracle.Point]], *, lonlat: bool = False) -> Region:
@@ -49,7 +53,7 @@ def circle(x: float, y: float, radius: float) -> Region:
 
 
 @st.composite
-def shapes_in_plane(draw: st.DrawFn) -> Region_:
+def shapes_in_plane(draw: st.DrawFn) -> Drawn:
     if draw(st.booleans()):
         drawn = draw(rings)
         return polygon(drawn), oracle.Rings(tuple(map(tuple, drawn)))
@@ -59,7 +63,7 @@ def shapes_in_plane(draw: st.DrawFn) -> Region_:
 
 
 @st.composite
-def shapes_on_globe(draw: st.DrawFn) -> Region_:
+def shapes_on_globe(draw: st.DrawFn) -> Drawn:
     """Rings from a longitude on, which may go beyond 180, and circles of about 9, 20 and 45 degrees."""
     west = draw(longitudes)
     steps = st.integers(0, draw(st.sampled_from([3, 20, 36]))).map(lambda tens: west + 10.0 * tens)
@@ -87,7 +91,7 @@ class ShapeMachine(RuleBasedStateMachine):
         super().__init__()
         # Layers merge often, and half of the moves are longer than is looked at cell by cell.
         self.index = ShapeIndex(growth=2, smallest_layer=2, longest_way=3)
-        self.held: dict[int, object] = {}
+        self.held: dict[int, Definition] = {}
 
     def point(self) -> st.SearchStrategy[tuple[float, float]]:
         return st.tuples(*self.coordinates)
@@ -162,7 +166,7 @@ def test_a_point_belongs_to_exactly_one_tile_of_a_tiling(points: list[tuple[int,
     areas.register(np.arange(len(tiles), dtype=np.int32), tiles)
     at = np.stack(np.meshgrid(*[np.arange(-1.0, 9.5, step)] * 2)).reshape(2, -1)
     n_tiles = np.bincount(areas.stab(at).rows, minlength=at.shape[1])
-    assert n_tiles.tolist() == ((0 <= at) & (at < 8)).all(axis=0).astype(int).tolist()
+    assert n_tiles.tolist() == ((at >= 0) & (at < 8)).all(axis=0).astype(int).tolist()
 
 
 @given(seed=st.integers(0, 2**32 - 1), n_vertices=st.integers(4, 40))

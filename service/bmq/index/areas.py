@@ -10,11 +10,13 @@ import numpy as np
 from bmq.index.base import Moves, joined
 from bmq.index.choose import make_index
 from bmq.index.shape_grid import ShapeIndex
-from bmq.records import Bools, Float64s, IndexKind, Int32s, Region
+from bmq.records import Bools, Float64s, IndexKind, Int8s, Int32s, Region
+
+NOTHING, BOX, SHAPE = 0, 1, 2
 
 
 class Areas:
-    """A border index whose regions are `Region`s.
+    """A border index whose regions are `Region`s. Its answers and errors are those of `BorderIndex`.
 
     Parameters
     ----------
@@ -25,45 +27,49 @@ class Areas:
     def __init__(self, n_dims: int, kind: IndexKind = IndexKind.AUTO) -> None:
         self.n_dims = n_dims
         self._boxes = make_index(n_dims, kind)
-        self._shapes: ShapeIndex | None = None  # until there is one, it costs nothing
-        self._ends: Float64s = np.empty((0, n_dims, 2))  # by slot; holds nothing where nothing is registered
-        self._has_shape: Bools = np.empty(0, dtype=np.bool_)
+        self._shapes: ShapeIndex | None = None  # until there is a shape: it costs every reading some time
+        self._forms: Int8s = np.empty(0, dtype=np.int8)  # by slot: NOTHING, BOX or SHAPE
         self._n = 0
 
     def __len__(self) -> int:
         return self._n
 
     def register(self, slots: Int32s, regions: Sequence[Region]) -> None:
-        """Add queries: int32[m], and the region of each. Slots as for `MatchIndex.register`, with its errors."""
+        """Add queries: int32[m], and the region of each."""
         if not slots.size:
             return
-        lo = np.array([region.lo for region in regions], dtype=np.float64)
-        hi = np.array([region.hi for region in regions], dtype=np.float64)
+        known = self._forms_of(slots) != NOTHING
+        if known.any():
+            raise ValueError(f"query slot {slots[known][0]} is registered already: deregister it first.")
         has_shape = np.array([region.shape is not None for region in regions])
         if has_shape.any():
             self._shapes = self._shapes or ShapeIndex()
             self._shapes.register(slots[has_shape], [region for region in regions if region.shape is not None])
         if not has_shape.all():
-            self._boxes.register(slots[~has_shape], lo[~has_shape].T, hi[~has_shape].T)
-        n_more = int(slots.max()) + 1 - len(self._ends)
-        if n_more > 0:
-            n_more = max(n_more, len(self._ends))
-            self._ends = np.concatenate((self._ends, np.full((n_more, self.n_dims, 2), np.inf)))
-            self._has_shape = np.append(self._has_shape, np.zeros(n_more, dtype=np.bool_))
-        self._ends[slots] = np.stack((lo, hi), axis=2)
-        self._has_shape[slots] = has_shape
+            boxes = [region for region in regions if region.shape is None]
+            lo, hi = (np.array(ends, dtype=np.float64).T for ends in zip(*((b.lo, b.hi) for b in boxes), strict=True))
+            self._boxes.register(slots[~has_shape], lo, hi)
+        self._forms[slots] = np.where(has_shape, SHAPE, BOX)
         self._n += slots.size
 
     def deregister(self, slots: Int32s) -> None:
-        """Forget queries: int32[m]. Errors as those of `MatchIndex.deregister`."""
+        """Forget queries: int32[m]."""
         if not slots.size:
             return
-        has_shape = self._has_shape[slots]
+        forms = self._forms_of(slots)
+        if (forms == NOTHING).any():
+            raise ValueError(f"query slot {slots[forms == NOTHING][0]} is not registered: register it first.")
+        self._boxes.deregister(slots[forms == BOX])
         if self._shapes is not None:
-            self._shapes.deregister(slots[has_shape])
-        self._boxes.deregister(slots[~has_shape])
-        self._ends[slots] = np.inf
+            self._shapes.deregister(slots[forms == SHAPE])
+        self._forms[slots] = NOTHING
         self._n -= slots.size
+
+    def _forms_of(self, slots: Int32s) -> Int8s:
+        n_more = int(slots.max()) + 1 - self._forms.size
+        if n_more > 0:
+            self._forms = np.append(self._forms, np.zeros(max(n_more, self._forms.size), dtype=np.int8))
+        return self._forms[slots]
 
     def moves(self, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
         """Return the queries that hold exactly one end of each move, as `BorderIndex.moves`."""
@@ -80,27 +86,25 @@ class Areas:
 
         Parameters
         ----------
-        slots : int32[n], registered.
+        slots : int32[n], registered; the same one may come often.
         values : float64[d, n], finite; column i is asked of the region of ``slots[i]``.
         """
-        ends = self._ends[slots]
-        # Of a shape, its bounding box.
-        held: Bools = np.logical_and.reduce((ends[:, :, 0] <= values.T) & (ends[:, :, 1] > values.T), axis=1)
-        if self._shapes is not None:
-            asked = np.flatnonzero(held & self._has_shape[slots])
-            held[asked] = self._shapes.holds(slots[asked], values[:, asked])
+        if self._shapes is None:
+            return self._boxes.holds(slots, values)
+        held: Bools = np.empty(slots.size, dtype=np.bool_)
+        has_shape = self._forms[slots] == SHAPE
+        held[has_shape] = self._shapes.holds(slots[has_shape], values[:, has_shape])
+        held[~has_shape] = self._boxes.holds(slots[~has_shape], values[:, ~has_shape])
         return held
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays that the index is made of."""
-        n_bytes = self._boxes.nbytes + self._ends.nbytes + self._has_shape.nbytes
-        return n_bytes + (self._shapes.nbytes if self._shapes is not None else 0)
+        return self._boxes.nbytes + self._forms.nbytes + (self._shapes.nbytes if self._shapes is not None else 0)
 
     def _check(self) -> None:
         """State every invariant; for tests."""
         self._boxes._check()
         if self._shapes is not None:
             self._shapes._check()
-        registered = (self._ends[:, :, 0] < self._ends[:, :, 1]).all(axis=1)
-        assert self._n == np.count_nonzero(registered)
+        assert self._n == np.count_nonzero(self._forms)

@@ -195,6 +195,18 @@ class Layers(ABC, Generic[AnyStructure]):
                 layer.structure = self._build(layer.table)
             yield layer.structure, layer.table
 
+    def holds(self, slots: Int32s, values: Float64s) -> Bools:
+        """Return whether the region of ``slots[i]``, which is registered, holds ``values[:, i]``: bool[n]."""
+        self._settle()
+        held: Bools = np.empty(slots.size, dtype=np.bool_)
+        numbers = self._layer_by_slot[slots]
+        for number, layer in enumerate(self._layers):
+            asked = np.flatnonzero(numbers == number)
+            regions = layer.table.regions[self._row_by_slot[slots[asked]]]
+            points = values[:, asked].T
+            held[asked] = ((regions[:, :, 0] <= points) & (points < regions[:, :, 1])).all(axis=1)
+        return held
+
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays that have been built; those of the slots' places included."""

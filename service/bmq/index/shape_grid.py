@@ -17,10 +17,13 @@ from bmq.kernels.grid_cells import step_of
 from bmq.kernels.shapes import POLYGON
 from bmq.records import Bools, Float64s, Int32s, Int64s, Region, Shape
 
-CELLS_PER_SIDE = 2.0
+# On the mean side of the bounding boxes. Half as many made moves of a sixteenth of a side slower by a quarter, twice as
+# many made those of half a side slower by a tenth and the lists twice as long.
+CELLS_PER_SIDE = 4.0
+# No more than so many cells for each entry: where shapes are tiny, smaller cells would only be empty.
+CELLS_PER_ENTRY = 4.0
 # What large shapes may not exceed on average: a star of many rays can have its border in every cell.
 MOST_ENTRIES_PER_SHAPE = 64
-ENTRIES_PER_CELL = 1.0
 # Cells on the way of a move, from where on both its ends are looked up in the tree of bounding boxes instead.
 LONGEST_WAY = 32
 ROWS_AT_ONCE = 8192  # shapes whose borders are cut up together, so that a million of them do not fill the memory
@@ -68,7 +71,10 @@ class ShapeIndex:
 
     def holds(self, slots: Int32s, values: Float64s) -> Bools:
         """Return whether the region of ``slots[i]`` holds ``values[:, i]``: bool[n]."""
-        return self._store.holds(slots, values)
+        held = self._boxes.holds(slots, values)
+        asked = np.flatnonzero(held)
+        held[asked] = self._store.holds(slots[asked], values[:, asked])
+        return held
 
     @property
     def nbytes(self) -> int:
@@ -104,20 +110,20 @@ class ShapeGrid:
     def _list(self, table: PackedQueries) -> bool:
         """List all shapes in cells of the present size; return whether the lists did not become too long."""
         n_cells = self._n_columns * self._n_rows
-        last_row: Int32s = np.full(n_cells, -1, dtype=np.int32)
-        parts: list[tuple[Int32s, Int32s]] = []
-        n_left = max(MOST_ENTRIES_PER_SHAPE * len(table), n_cells)
+        last_entry: Int32s = np.empty(n_cells, dtype=np.int32)
+        parts: list[tuple[Int32s, kernel.Entries]] = []
+        n_left = MOST_ENTRIES_PER_SHAPE * len(table)
         for first in range(0, len(table), ROWS_AT_ONCE):
             lows, highs, rows = self._boxes_of_borders(table, first)
-            low_places, high_places = table.places_of(lows), table.places_of(highs)
-            parts.append(kernel.listed_cells(low_places, high_places, rows, self._n_columns, self._n_rows, last_row))
+            places = table.places_of(lows), table.places_of(highs)
+            parts.append(kernel.listed_entries(*places, rows, self._n_columns, self._n_rows, last_entry))
             n_left -= parts[-1][0].size
             if n_left < 0 and n_cells > 1:
                 return False
         cells, listed = (np.concatenate(part) for part in zip(*parts, strict=True))
         self._starts = np.cumsum(np.bincount(cells, minlength=n_cells + 1)).astype(np.int32)
-        self._entries: Int32s = np.empty(listed.size, dtype=np.int32)
-        kernel.list_rows(cells, listed, self._starts, self._entries)
+        self._entries: kernel.Entries = np.empty(listed.size + 1, dtype=kernel.ENTRY)
+        kernel.sort_by_cell(cells, listed, self._starts, self._entries)
         return True
 
     def _boxes_of_borders(self, table: PackedQueries, first: int) -> tuple[Float64s, Float64s, Int32s]:
@@ -187,18 +193,17 @@ class ShapeGrid:
     def _check(self, table: PackedQueries) -> None:
         """State every invariant; for tests."""
         assert (np.diff(self._starts) >= 0).all()
-        assert (self._starts[0], self._starts[-1]) == (0, self._entries.size)
+        assert (self._starts[0], self._starts[-1]) == (0, self._entries.size - 1)
         cell_of_entry = np.repeat(np.arange(self._starts.size - 1), np.diff(self._starts))
-        listed = set(zip(cell_of_entry.tolist(), self._entries.tolist(), strict=True))
-        assert len(listed) == self._entries.size
+        listed = set(zip(cell_of_entry.tolist(), self._entries["row"][:-1].tolist(), strict=True))
+        assert len(listed) == self._entries.size - 1
         assert set(self._cells_of_corners(table)) <= listed
 
     def _cells_of_corners(self, table: PackedQueries) -> Iterator[tuple[int, int]]:
         """Yield (cell, row) of each end of a segment of a border: some of the entries that must be there; for tests."""
-        shapes = self._store.shapes
-        for row in np.flatnonzero((table.slots >= 0) & (shapes.kinds[table.slots] == POLYGON)).tolist():
-            slot = table.slots[row]
-            ends = np.ascontiguousarray(shapes.edges[:2, shapes.starts[slot] : shapes.stops[slot]])
+        records = self._store.shapes.records
+        for row in np.flatnonzero((table.slots >= 0) & (records["kind"][table.slots] == POLYGON)).tolist():
+            ends = self._store.corners(table.slots[row])
             ends[0] -= np.where(ends[0] >= 180.0, 360.0, 0.0) if self._store.on_globe else 0.0
             places = table.places_of(ends)
             for x, y in places.T.tolist():
@@ -207,12 +212,11 @@ class ShapeGrid:
 
 def _shape_of_grid(table: PackedQueries) -> tuple[int, int]:
     """Return how many columns and rows of cells there are to be: cells in proportion to the mean bounding box."""
-    n_steps = np.minimum(CELLS_PER_SIDE / np.maximum(table.mean_sides, 1e-9), len(table))
-    # No more cells than entries: where shapes are tiny, smaller ones would only be empty.
-    n_entries = len(table) * 4 * CELLS_PER_SIDE
-    n_steps *= min(1.0, float(np.sqrt(n_entries / ENTRIES_PER_CELL / n_steps.prod())))
+    n_steps = CELLS_PER_SIDE / np.maximum(table.mean_sides, 1e-9)
+    most = CELLS_PER_ENTRY * 4 * CELLS_PER_SIDE * len(table)
+    n_steps *= min(1.0, float(np.sqrt(most / n_steps.prod())))
     n_columns, n_rows = np.maximum(1, n_steps.astype(np.int64)).tolist()
-    return n_columns, n_rows
+    return min(n_columns, int(most)), min(n_rows, int(most) // n_columns + 1)
 
 
 def _held(store: ShapeStore, found: Moves, values: Float64s) -> Moves:

@@ -4,18 +4,22 @@ Knows how edges lie in memory; the test itself is `kernels.shapes`.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from bmq.kernels import shapes as kernel
-from bmq.kernels.shapes import Shapes
-from bmq.records import Bools, Float64s, Int32s, Shape, ShapeKind
+from bmq.kernels.shapes import RECORD, Shapes
+from bmq.records import Bools, Float64s, Int32s, Int64s, Shape, ShapeKind
 
-SMALLEST = 64  # slots and edges that there is always room for
+SMALLEST = 64  # slots, slabs and edges that there is always room for
+# So many edges of a polygon have a slab, and a test looks at twice as many. Half as many were ...
+EDGES_PER_SLAB = 4
+MOST_COPIES = 3  # of an edge on average: edges may be higher than slabs
 
 
 class ShapeStore:
-    """Shapes that come and go: 32 bytes an edge, 25 a slot, and at most as much again for those to come.
+    """Shapes that come and go: 48 to 96 bytes an edge, 40 a slot, and at most as much again for those to come.
 
     Attributes
     ----------
@@ -24,58 +28,68 @@ class ShapeStore:
     """
 
     def __init__(self) -> None:
-        self.shapes = Shapes(
-            np.zeros(SMALLEST, dtype=np.int8),
-            np.zeros(SMALLEST, dtype=np.int64),
-            np.zeros(SMALLEST, dtype=np.int64),
-            np.full(SMALLEST, -np.inf),
-            np.empty((4, SMALLEST)),
-        )
+        self.shapes = Shapes(np.zeros(SMALLEST, RECORD), np.zeros(SMALLEST, np.int64), np.zeros((SMALLEST, 4)))
         self.on_globe = False
-        self._n_columns = 0  # of edges that are in use or were
-        self._n_live = 0  # of edges that are in use
+        self._n_slabs = 0  # entries of `slabs` that are in use or were
+        self._n_edges = 0
+        self._n_live_slabs = 0  # that are in use
+        self._n_live_edges = 0
 
     def add(self, slots: Int32s, shapes: Sequence[Shape]) -> None:
         """Keep a shape for each of ``slots``, which have none. Amortised O(edges)."""
+        if not slots.size:
+            return
         self.on_globe = shapes[0].lonlat
-        parts = [_edges(shape) for shape in shapes]
-        self._make_room(int(slots.max()) + 1, sum(part.shape[1] for part in parts))
-        kinds, starts, stops, easts, edges = self.shapes
-        for slot, shape, part in zip(slots.tolist(), shapes, parts, strict=True):
-            start, stop = self._n_columns, self._n_columns + part.shape[1]
-            edges[:, start:stop] = part
-            kinds[slot], starts[slot], stops[slot] = _kind(shape), start, stop
-            easts[slot] = part[::2].max() if shape.lonlat and shape.kind is ShapeKind.POLYGON else -np.inf
-            self._n_columns = stop
-            self._n_live += part.shape[1]
+        parts = [_cut(shape) for shape in shapes]
+        self._make_room(int(slots.max()) + 1, sum(p.starts.size for p in parts), sum(len(p.edges) for p in parts))
+        records, slabs, edges = self.shapes
+        for slot, part in zip(slots.tolist(), parts, strict=True):
+            first, start = self._n_slabs, self._n_edges
+            self._n_slabs, self._n_edges = first + part.starts.size, start + len(part.edges)
+            slabs[first : self._n_slabs] = start + part.starts
+            edges[start : self._n_edges] = part.edges
+            records[slot] = part.kind, part.starts.size - 1, first, part.bottom, part.slabs_per_unit, part.east
+            self._n_live_slabs += part.starts.size
+            self._n_live_edges += len(part.edges)
 
     def remove(self, slots: Int32s) -> None:
-        """Forget the shapes of ``slots``. O(1) each; their edges go when more are needed."""
-        self._n_live -= int((self.shapes.stops[slots] - self.shapes.starts[slots]).sum())
-        self.shapes.kinds[slots] = kernel.NOTHING
+        """Forget the shapes of ``slots``. O(1) each; what they used is freed when more is needed."""
+        firsts, stops, begins, ends = self._extents(slots)
+        self._n_live_slabs -= int((stops - firsts).sum())
+        self._n_live_edges -= int((ends - begins).sum())
+        self.shapes.records["kind"][slots] = kernel.NOTHING
 
     def holds(self, slots: Int32s, values: Float64s) -> Bools:
         """Return whether the shape of ``slots[i]`` holds ``values[:, i]`` (float64[2, n], finite): bool[n]."""
         return kernel.held_pairs(self.shapes, slots, np.ascontiguousarray(values))
 
-    def _make_room(self, n_slots: int, n_more: int) -> None:
-        kinds, starts, stops, easts, edges = self.shapes
-        if n_slots > kinds.size:
-            n_new = max(n_slots, 2 * kinds.size) - kinds.size
-            kinds = np.append(kinds, np.zeros(n_new, dtype=np.int8))
-            starts, stops = (np.append(ends, np.zeros(n_new, dtype=np.int64)) for ends in (starts, stops))
-            easts = np.append(easts, np.full(n_new, -np.inf))
-        if self._n_columns + n_more > edges.shape[1]:
+    def corners(self, slot: int) -> Float64s:
+        """Return the ends of all edges of a polygon, float64[2, n]; for tests."""
+        _, _, (start,), (stop,) = self._extents(np.array([slot]))
+        return np.ascontiguousarray(self.shapes.edges[start:stop].reshape(-1, 2).T)
+
+    def _extents(self, slots: Int32s | Int64s) -> tuple[Int64s, Int64s, Int64s, Int64s]:
+        """Return where the slabs of each slot begin and end, and where their edges do."""
+        records, slabs, _ = self.shapes
+        firsts = records["first_slab"][slots]
+        stops = firsts + records["n_slabs"][slots] + 1
+        return firsts, stops, slabs[firsts], slabs[stops - 1]
+
+    def _make_room(self, n_slots: int, n_slabs: int, n_edges: int) -> None:
+        records, slabs, edges = self.shapes
+        if n_slots > records.size:
+            records = np.append(records, np.zeros(max(n_slots - records.size, records.size), RECORD))
+        if self._n_slabs + n_slabs > slabs.size or self._n_edges + n_edges > len(edges):
             # Without what was removed.
-            live = np.flatnonzero(kinds)
-            lengths = stops[live] - starts[live]
-            new_stops = np.cumsum(lengths)
-            kept = np.repeat(stops[live] - new_stops, lengths) + np.arange(self._n_live)
-            longer = np.empty((4, max(SMALLEST, 2 * (self._n_live + n_more))))
-            longer[:, : self._n_live] = edges[:, kept]
-            edges, self._n_columns = longer, self._n_live
-            starts[live], stops[live] = new_stops - lengths, new_stops
-        self.shapes = Shapes(kinds, starts, stops, easts, edges)
+            live: Int64s = np.flatnonzero(records["kind"]).astype(np.int64)
+            firsts, stops, begins, ends = self._extents(live)
+            edges = _longer(edges[_ranges(begins, ends)], n_edges)
+            new_ends = np.cumsum(ends - begins)
+            moved_by = np.repeat(new_ends - ends, stops - firsts)
+            slabs = _longer(slabs[_ranges(firsts, stops)] + moved_by, n_slabs)
+            records["first_slab"][live] = np.cumsum(stops - firsts) - (stops - firsts)
+            self._n_slabs, self._n_edges = self._n_live_slabs, self._n_live_edges
+        self.shapes = Shapes(records, slabs, edges)
 
     @property
     def nbytes(self) -> int:
@@ -84,28 +98,54 @@ class ShapeStore:
 
     def _check(self) -> None:
         """State every invariant; for tests."""
-        kinds, starts, stops, _, edges = self.shapes
-        live = np.flatnonzero(kinds)
-        order = live[np.argsort(starts[live])]
-        assert (starts[live] < stops[live]).all()
-        assert (stops[order][:-1] <= starts[order][1:]).all()
-        assert (stops[live] <= self._n_columns).all()
-        assert (stops[live] - starts[live]).sum() == self._n_live <= self._n_columns <= edges.shape[1]
-        for slot in live[kinds[live] == kernel.POLYGON]:
-            assert (edges[1, starts[slot] : stops[slot]] <= edges[3, starts[slot] : stops[slot]]).all()
+        records, slabs, edges = self.shapes
+        live: Int64s = np.flatnonzero(records["kind"]).astype(np.int64)
+        firsts, stops, begins, ends = self._extents(live)
+        assert (firsts < stops).all()
+        assert ((stops - firsts).sum(), (ends - begins).sum()) == (self._n_live_slabs, self._n_live_edges)
+        # No two shapes share a slab or an edge.
+        assert np.unique(_ranges(firsts, stops)).size == self._n_live_slabs <= self._n_slabs <= slabs.size
+        assert np.unique(_ranges(begins, ends)).size == self._n_live_edges <= self._n_edges <= len(edges)
+        for slot, first, stop in zip(live, firsts, stops, strict=True):
+            assert (np.diff(slabs[first:stop]) >= 0).all()
+            if records["kind"][slot] == kernel.POLYGON:
+                of_slot = edges[slabs[first] : slabs[stop - 1]]
+                assert (of_slot[:, 1] <= of_slot[:, 3]).all()
 
 
-def _kind(shape: Shape) -> int:
-    if shape.kind is ShapeKind.POLYGON:
-        return kernel.POLYGON
-    return kernel.CIRCLE_ON_GLOBE if shape.lonlat else kernel.CIRCLE
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """A shape as the store keeps it; as in `kernels.shapes.RECORD`."""
+
+    kind: int
+    bottom: float
+    slabs_per_unit: float
+    east: float
+    starts: Int64s
+    edges: Float64s
+
+
+def _cut(shape: Shape) -> _Cut:
+    if shape.kind is ShapeKind.CIRCLE:
+        kind = kernel.CIRCLE_ON_GLOBE if shape.lonlat else kernel.CIRCLE
+        circle = np.array([[*np.frombuffer(shape.vertices, dtype="<f8"), shape.radius, 0.0]])
+        return _Cut(kind, 0.0, 0.0, -np.inf, np.array([0, 1]), circle)
+    edges = _edges(shape)
+    bottom, height = float(edges[:, 1].min()), float(np.ptp(edges[:, 1::2]))
+    east = float(edges[:, ::2].max()) if shape.lonlat else -np.inf
+    n_slabs = max(1, len(edges) // EDGES_PER_SLAB)
+    while True:
+        with np.errstate(over="ignore"):
+            slabs_per_unit = float(np.float64(n_slabs) / height) if height > 0.0 else 0.0
+        starts, copies = kernel.cut_into_slabs(edges, n_slabs, bottom, slabs_per_unit)
+        if len(copies) <= MOST_COPIES * len(edges):
+            return _Cut(kernel.POLYGON, bottom, slabs_per_unit, east, starts, copies)
+        n_slabs //= 2
 
 
 def _edges(shape: Shape) -> Float64s:
-    """Return the columns that `Shapes.edges` has of ``shape``, float64[4, n]."""
+    """Return the edges of a polygon, directed upward: float64[n, 4], as in `Shapes.edges`."""
     vertices = np.frombuffer(shape.vertices, dtype="<f8").reshape(-1, 2)
-    if shape.kind is ShapeKind.CIRCLE:
-        return np.array([[*vertices[0], shape.radius, 0.0]]).T
     # From each vertex to the next one, but from the last of a ring to none.
     is_begin = np.ones(len(vertices), dtype=np.bool_)
     is_begin[np.array(shape.ring_starts[1:]) - 1] = False
@@ -113,4 +153,15 @@ def _edges(shape: Shape) -> Float64s:
     edges = np.concatenate((vertices[begins], vertices[begins + 1]), axis=1)
     is_down = edges[:, 1] > edges[:, 3]
     edges[is_down] = np.roll(edges[is_down], 2, axis=1)
-    return edges.T
+    return edges
+
+
+def _longer(kept: np.ndarray, n_more: int) -> np.ndarray:
+    """Return ``kept`` with as much room behind, and that for ``n_more`` rows."""
+    return np.concatenate((kept, np.zeros((max(SMALLEST, len(kept) + 2 * n_more), *kept.shape[1:]), kept.dtype)))
+
+
+def _ranges(firsts: Int64s, stops: Int64s) -> Int64s:
+    """Return the numbers from each of ``firsts`` to before each of ``stops``, one range behind the other."""
+    lengths = stops - firsts
+    return np.repeat(stops - np.cumsum(lengths), lengths) + np.arange(lengths.sum())

@@ -18,11 +18,12 @@ through, and never fewer.
 import math
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from bmq.kernels.buffers import make_room
 from bmq.kernels.grid_cells import step_of
-from bmq.kernels.shapes import EARTH_RADIUS_METRES, POLYGON, Shapes, shape_holds
+from bmq.kernels.shapes import EARTH_RADIUS_METRES, POLYGON, Shapes, edges_of, slab_at, slab_holds
 from bmq.records import Bools, Float64s, Int8s, Int32s, Int64s
 
 # A circle is cut into slices of equal angle, on both sides; 32 of them list a circle that is 10 cells wide in a
@@ -32,6 +33,13 @@ SLICES = 32
 # roundings, of 2 ** -53 each.
 SLACK = 2.0**-48
 CIRCLE_SLACK = 2.0**-30  # of sines and square roots; as a share of the coordinates and the radius
+
+# What a cell lists: a row of the query table, and the places between which its border is there.
+ENTRY = np.dtype([(name, np.int32) for name in ("row", "low_x", "high_x", "low_y", "high_y")])
+Entries = npt.NDArray[np.void]
+
+# Moves that are looked up together, so that the processor need not wait for one load after another.
+BLOCK = 64
 
 
 @njit(cache=True)
@@ -63,7 +71,8 @@ def border_segments(shapes: Shapes, slots: Int32s, on_globe: bool) -> tuple[Floa
     n_segments = 0
     for slot in slots:
         if slot >= 0:
-            n_segments += shapes.stops[slot] - shapes.starts[slot] if shapes.kinds[slot] == POLYGON else 2 * SLICES
+            start, stop = edges_of(shapes, slot)
+            n_segments += stop - start if shapes.records[slot]["kind"] == POLYGON else 2 * SLICES
     segments = np.empty((5, n_segments), dtype=np.float64)
     rows = np.empty(n_segments, dtype=np.int32)
     is_straight = np.empty(n_segments, dtype=np.bool_)
@@ -74,15 +83,15 @@ def border_segments(shapes: Shapes, slots: Int32s, on_globe: bool) -> tuple[Floa
         slot = slots[row]
         if slot < 0:
             continue
-        start, stop = shapes.starts[slot], shapes.stops[slot]
-        if shapes.kinds[slot] == POLYGON:
+        start, stop = edges_of(shapes, slot)
+        if shapes.records[slot]["kind"] == POLYGON:
             for e in range(start, stop):
-                segments[:4, k] = shapes.edges[:, e]
-                segments[4, k] = SLACK * max(least_scale, np.abs(shapes.edges[:, e]).max())
+                segments[:4, k] = shapes.edges[e]
+                segments[4, k] = SLACK * max(least_scale, np.abs(shapes.edges[e]).max())
                 rows[k], is_straight[k] = row, True
                 k += 1
             continue
-        x, y, radius = shapes.edges[0, start], shapes.edges[1, start], shapes.edges[2, start]
+        x, y, radius = shapes.edges[start, 0], shapes.edges[start, 1], shapes.edges[start, 2]
         if on_globe:
             radius = math.degrees(radius / EARTH_RADIUS_METRES)
         slack = CIRCLE_SLACK * (max(abs(x), abs(y), least_scale) + radius)
@@ -175,10 +184,10 @@ def parts_of(
 
 
 @njit(cache=True)
-def listed_cells(
-    low_places: Int32s, high_places: Int32s, rows: Int32s, n_columns: int, n_rows: int, last_row: Int32s
-) -> tuple[Int32s, Int32s]:
-    """Return the cells that each row is listed in, each once.
+def listed_entries(
+    low_places: Int32s, high_places: Int32s, rows: Int32s, n_columns: int, n_rows: int, last_entry: Int32s
+) -> tuple[Int32s, Entries]:
+    """Return what the cells list: each row once in a cell, with the box around all its parts there.
 
     Parameters
     ----------
@@ -187,52 +196,62 @@ def listed_cells(
     rows : int32[n]
         Whose boxes they are, ascending.
     n_columns, n_rows : int
-    last_row : int32[n_cells]
-        The row listed last in each cell, -1 before the first; written.
+    last_entry : int32[n_cells]
+        Any numbers; written: the last entry of each cell.
 
     Returns
     -------
-    cells, rows : int32[k]
+    cells : int32[k]
+    entries : ENTRY[k]
 
     Notes
     -----
     Raises nothing. O(cells that the boxes meet).
     """
     cells = np.empty(2 * rows.size + 16, dtype=np.int32)
-    listed = np.empty(2 * rows.size + 16, dtype=np.int32)
+    entries = np.empty(2 * rows.size + 16, dtype=ENTRY)
     n = 0
     for part in range(rows.size):
-        first_column = step_of(low_places[0, part], n_columns)
-        last_column = step_of(high_places[0, part], n_columns)
-        for line in range(step_of(low_places[1, part], n_rows), step_of(high_places[1, part], n_rows) + 1):
-            for column in range(first_column, last_column + 1):
+        low_x, high_x = low_places[0, part], high_places[0, part]
+        low_y, high_y = low_places[1, part], high_places[1, part]
+        for line in range(step_of(low_y, n_rows), step_of(high_y, n_rows) + 1):
+            for column in range(step_of(low_x, n_columns), step_of(high_x, n_columns) + 1):
                 cell = line * n_columns + column
-                if last_row[cell] == rows[part]:
+                last = last_entry[cell]
+                if 0 <= last < n and cells[last] == cell and entries[last]["row"] == rows[part]:
+                    entry = entries[last]
+                    entry["low_x"], entry["high_x"] = min(entry["low_x"], low_x), max(entry["high_x"], high_x)
+                    entry["low_y"], entry["high_y"] = min(entry["low_y"], low_y), max(entry["high_y"], high_y)
                     continue
-                last_row[cell] = rows[part]
                 if n == cells.size:
                     cells = np.append(cells, np.empty(n, dtype=np.int32))
-                    listed = np.append(listed, np.empty(n, dtype=np.int32))
-                cells[n], listed[n] = cell, rows[part]
+                    longer = np.empty(2 * n, dtype=ENTRY)
+                    longer[:n] = entries
+                    entries = longer
+                last_entry[cell], cells[n] = n, cell
+                entry = entries[n]
+                entry["row"], entry["low_x"], entry["high_x"] = rows[part], low_x, high_x
+                entry["low_y"], entry["high_y"] = low_y, high_y
                 n += 1
-    return cells[:n], listed[:n]
+    return cells[:n], entries[:n]
 
 
 @njit(cache=True)
-def list_rows(cells: Int32s, rows: Int32s, stops: Int32s, entries: Int32s) -> None:
-    """Write each row into its cell. Raises nothing; O(k).
+def sort_by_cell(cells: Int32s, listed: Entries, stops: Int32s, entries: Entries) -> None:
+    """Write each of ``listed`` to its cell. Raises nothing; O(k).
 
     Parameters
     ----------
-    cells, rows : int32[k]
-        From ``listed_cells``.
+    cells : int32[k]
+    listed : ENTRY[k]
     stops : int32[n_cells + 1]
         Where each cell ends; becomes where it begins.
-    entries : int32[k]
+    entries : ENTRY[k + 1]
+        Written; one more than the cells hold, as ``crossed_shapes`` needs.
     """
     for k in range(cells.size - 1, -1, -1):
         stops[cells[k]] -= 1
-        entries[stops[cells[k]]] = rows[k]
+        entries[stops[cells[k]]] = listed[k]
 
 
 @njit(cache=True)
@@ -240,7 +259,7 @@ def crossed_shapes(
     n_columns: int,
     n_rows: int,
     starts: Int32s,
-    entries: Int32s,
+    entries: Entries,
     regions: Float64s,
     slots: Int32s,
     shapes: Shapes,
@@ -254,13 +273,16 @@ def crossed_shapes(
 ) -> tuple[Int32s, Int32s, Int8s, int]:
     """Return the queries that each move enters or leaves.
 
+    Four steps for a block of moves: (1) find the runs of cells on each way, and their entries; (2) keep those whose
+    border the way may meet; (3) and that have an end in their bounding box; (4) test both ends exactly.
+
     Parameters
     ----------
     n_columns, n_rows : int
     starts : int32[n_cells + 1]
         Cell c lists ``entries[starts[c]:starts[c + 1]]``.
-    entries : int32[n_entries]
-        Rows of the query table.
+    entries : ENTRY[n_entries + 1]
+        The first entry of a cell is read before it is known whether it has one.
     regions : float64[m, 2, 2]
         Bounding boxes of the shapes.
     slots : int32[m]
@@ -294,40 +316,102 @@ def crossed_shapes(
     queries = np.empty(n_moves, dtype=np.int32)
     signs = np.empty(n_moves, dtype=np.int8)
     n_found, visits = 0, 0
-    for i in range(n_moves):
-        from_column, to_column = step_of(previous_places[0, i], n_columns), step_of(current_places[0, i], n_columns)
-        from_line, to_line = step_of(previous_places[1, i], n_rows), step_of(current_places[1, i], n_rows)
-        n_across, n_along = abs(to_column - from_column), abs(to_line - from_line)
-        is_far[i] = n_across + n_along >= longest
-        if is_far[i]:
-            continue
-        # Cell by cell: first along the line of prev, then along the column of cur without the corner, which was met.
-        across, along = 1 if to_column > from_column else -1, n_columns if to_line > from_line else -n_columns
-        cell = from_line * n_columns + from_column
-        for step in range(n_across + n_along + 1):
-            first, stop = starts[cell], starts[cell + 1]
-            visits += stop - first
-            rows, queries, signs = make_room(rows, queries, signs, n_found, stop - first)
-            for entry in range(first, stop):
-                row = entries[entry]
-                # Both bounding box tests first: most of what is listed in a cell is far from both ends.
-                near_before = _is_in_box(regions, row, previous[0, i], previous[1, i])
-                near_after = _is_in_box(regions, row, current[0, i], current[1, i])
-                if not (near_before | near_after) or last_move[row] == i + 1 or slots[row] < 0:
-                    continue
-                last_move[row] = i + 1
-                slot = slots[row]
-                was = near_before and shape_holds(shapes, slot, previous[0, i], previous[1, i])
-                now = near_after and shape_holds(shapes, slot, current[0, i], current[1, i])
-                if was != now:
-                    rows[n_found], queries[n_found], signs[n_found] = i, slot, 1 if now else -1
-                    n_found += 1
-            cell += across if step < n_across else along
+    # Of each run of cells: the first and the last one, later its entries; and whose it is.
+    firsts = np.empty((longest + 1) * BLOCK, dtype=np.int64)
+    stops = np.empty((longest + 1) * BLOCK, dtype=np.int64)
+    run_moves = np.empty((longest + 1) * BLOCK, dtype=np.int64)
+    touched = np.empty((longest + 1) * BLOCK, dtype=np.int32)  # only to have read what comes next
+    touched_edges = np.empty(64 * BLOCK, dtype=np.float64)
+    met_rows, met_moves = np.empty(64 * BLOCK, dtype=np.int64), np.empty(64 * BLOCK, dtype=np.int64)
+    # Of each candidate: the edges at the height of prev, then of cur.
+    starts_of_edges, stops_of_edges = (
+        np.empty((2, 64 * BLOCK), dtype=np.int64),
+        np.empty((2, 64 * BLOCK), dtype=np.int64),
+    )
+    for block in range(0, n_moves, BLOCK):
+        # 1.
+        n_runs = 0
+        for i in range(block, min(block + BLOCK, n_moves)):
+            from_column = step_of(previous_places[0, i], n_columns)
+            to_column = step_of(current_places[0, i], n_columns)
+            from_line, to_line = step_of(previous_places[1, i], n_rows), step_of(current_places[1, i], n_rows)
+            is_far[i] = abs(to_column - from_column) + abs(to_line - from_line) >= longest
+            if is_far[i]:
+                continue
+            line = from_line * n_columns
+            firsts[n_runs], stops[n_runs] = line + min(from_column, to_column), line + max(from_column, to_column) + 1
+            run_moves[n_runs] = i
+            n_runs += 1
+            # Along the column of cur without the corner, which was met.
+            for line in range(min(from_line, to_line), max(from_line, to_line) + 1):
+                if line != from_line:
+                    cell = line * n_columns + to_column
+                    firsts[n_runs], stops[n_runs], run_moves[n_runs] = cell, cell + 1, i
+                    n_runs += 1
+        # Each load alone in its loop, so that many are on their way at once.
+        n_entries = 0
+        for run in range(n_runs):
+            firsts[run], stops[run] = starts[firsts[run]], starts[stops[run]]
+            n_entries += stops[run] - firsts[run]
+        for run in range(n_runs):
+            touched[run] = entries[firsts[run]]["row"]
+        visits += n_entries
+        if n_entries > met_rows.size:
+            met_rows, met_moves = np.empty(2 * n_entries, dtype=np.int64), np.empty(2 * n_entries, dtype=np.int64)
+            touched_edges = np.empty(2 * n_entries, dtype=np.float64)
+            starts_of_edges = np.empty((2, 2 * n_entries), dtype=np.int64)
+            stops_of_edges = np.empty((2, 2 * n_entries), dtype=np.int64)
+        # 2. Written always and counted where met: no branch waits for an entry.
+        n_met = 0
+        for run in range(n_runs):
+            i = run_moves[run]
+            from_x, to_x = previous_places[0, i], current_places[0, i]
+            from_y, to_y = previous_places[1, i], current_places[1, i]
+            min_x, max_x, min_y, max_y = min(from_x, to_x), max(from_x, to_x), min(from_y, to_y), max(from_y, to_y)
+            for e in range(firsts[run], stops[run]):
+                low_x, high_x = entries[e]["low_x"], entries[e]["high_x"]
+                low_y, high_y = entries[e]["low_y"], entries[e]["high_y"]
+                met_rows[n_met], met_moves[n_met] = entries[e]["row"], i
+                is_met = (low_y <= from_y) & (from_y <= high_y) & (low_x <= max_x) & (min_x <= high_x)
+                n_met += is_met | ((low_x <= to_x) & (to_x <= high_x) & (low_y <= max_y) & (min_y <= high_y))
+        # 3.
+        n_near = 0
+        for k in range(n_met):
+            row, i = met_rows[k], met_moves[k]
+            is_new = (last_move[row] != i + 1) & (slots[row] >= 0)
+            last_move[row] = i + 1
+            is_near = _is_in_box(regions, row, previous, i) | _is_in_box(regions, row, current, i)
+            met_rows[n_near], met_moves[n_near] = row, i
+            n_near += is_new & is_near
+        # 4.
+        for k in range(n_near):
+            slot, i = slots[met_rows[k]], met_moves[k]
+            starts_of_edges[0, k] = slab_at(shapes, slot, previous[1, i])
+            starts_of_edges[1, k] = slab_at(shapes, slot, current[1, i])
+        for k in range(n_near):
+            for end in range(2):
+                slab = starts_of_edges[end, k]
+                starts_of_edges[end, k], stops_of_edges[end, k] = shapes.slabs[slab], shapes.slabs[slab + 1]
+        for k in range(n_near):
+            touched_edges[k] = shapes.edges[starts_of_edges[0, k], 0] + shapes.edges[starts_of_edges[1, k], 3]
+        rows, queries, signs = make_room(rows, queries, signs, n_found, n_near)
+        for k in range(n_near):
+            row, i = met_rows[k], met_moves[k]
+            slot = slots[row]
+            was = _is_in_box(regions, row, previous, i) and slab_holds(
+                shapes, slot, starts_of_edges[0, k], stops_of_edges[0, k], previous[0, i], previous[1, i]
+            )
+            now = _is_in_box(regions, row, current, i) and slab_holds(
+                shapes, slot, starts_of_edges[1, k], stops_of_edges[1, k], current[0, i], current[1, i]
+            )
+            rows[n_found], queries[n_found], signs[n_found] = i, slot, 2 * now - 1
+            n_found += was != now
     return rows[:n_found], queries[:n_found], signs[:n_found], visits
 
 
 @njit(cache=True, inline="always")
-def _is_in_box(regions: Float64s, row: int, x: float, y: float) -> bool:
+def _is_in_box(regions: Float64s, row: int, values: Float64s, i: int) -> bool:
     # & and not `and`: a branch for each comparison is guessed wrong too often.
-    in_x = (regions[row, 0, 0] <= x) & (x < regions[row, 0, 1])
-    return bool(in_x & (regions[row, 1, 0] <= y) & (y < regions[row, 1, 1]))
+    x, y = values[0, i], values[1, i]
+    is_in_x = (regions[row, 0, 0] <= x) & (x < regions[row, 0, 1])
+    return bool(is_in_x & (regions[row, 1, 0] <= y) & (y < regions[row, 1, 1]))

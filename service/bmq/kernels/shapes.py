@@ -2,21 +2,41 @@
 
 A polygon holds a point if a ray from it to +x crosses an odd number of edges, over all its rings:
 
-        high                     An edge is directed upward, whichever way its ring runs, and has its lower end and
-       /        (x, y) ···>      not its upper one. So two polygons that share an edge do the same arithmetic on it,
-    low                          and a point on it is in exactly one of them. A horizontal edge has no point.
+    slab 2         high          An edge is directed upward, whichever way its ring runs, and has its lower end and
+    slab 1   · (x, y) ···>/      not its upper one. So two polygons that share an edge do the same arithmetic on it,
+    slab 0          low          and a point on it is in exactly one of them. A horizontal edge has no point.
+
+Only edges at the height of the point can be crossed. So a polygon is cut into slabs of equal height, and each has
+copies of the edges that reach into it: a few, beside each other in memory.
 """
 
 import math
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
-from bmq.records import Bools, Float64s, Int8s, Int32s, Int64s
+from bmq.records import Bools, Float64s, Int32s, Int64s
 
 NOTHING, POLYGON, CIRCLE, CIRCLE_ON_GLOBE = 0, 1, 2, 3
 EARTH_RADIUS_METRES = 6_371_008.8  # the mean one
+
+# What is known of a query slot, in one cache line.
+#   kind: one of the constants; n_slabs, first_slab: slab k of the shape begins at ``slabs[first_slab + k]``
+#   bottom, slabs_per_unit: the lower end of slab 0, and how many there are to a unit of y
+#   east: where the shape lies over the antimeridian its largest longitude, above 180; else -inf
+RECORD = np.dtype(
+    [
+        ("kind", np.int32),
+        ("n_slabs", np.int32),
+        ("first_slab", np.int64),
+        ("bottom", np.float64),
+        ("slabs_per_unit", np.float64),
+        ("east", np.float64),
+    ]
+)
+Records = npt.NDArray[np.void]
 
 
 class Shapes(NamedTuple):
@@ -24,56 +44,109 @@ class Shapes(NamedTuple):
 
     Attributes
     ----------
-    kinds : int8[n_slots], one of the constants.
-    starts, stops : int64[n_slots], the columns of ``edges`` that are the shape's.
-    easts : float64[n_slots]
-        Where the shape lies over the antimeridian, its largest longitude, above 180; else -inf.
-    edges : float64[4, n_columns]
-        Of a polygon, a column an edge: x and y of the lower end, x and y of the upper end. Of a circle, one column:
-        x and y of the centre, the radius, 0.
+    records : RECORD[n_slots]
+    slabs : int64[n]
+        The first edge of each slab; one more for each shape, where its last slab ends.
+    edges : float64[n_edges, 4]
+        Of a polygon: x and y of the lower end, x and y of the upper end. Of a circle, in its one slab: x and y of the
+        centre, the radius, 0.
     """
 
-    kinds: Int8s
-    starts: Int64s
-    stops: Int64s
-    easts: Float64s
+    records: Records
+    slabs: Int64s
     edges: Float64s
 
 
-@njit(cache=True)
-def shape_holds(shapes: Shapes, slot: int, x: float, y: float) -> bool:
-    """Return whether the shape in ``slot`` holds (x, y), which are finite. Raises nothing; O(edges).
+@njit(cache=True, inline="always")
+def slab_of(y: float, bottom: float, slabs_per_unit: float, n_slabs: int) -> int:
+    """Return the slab at the height ``y``; it never falls as ``y`` rises."""
+    position = (y - bottom) * slabs_per_unit
+    # NaN, which infinity times 0 gives, becomes 0.
+    position = position if position > 0.0 else 0.0
+    return int(position if position < n_slabs - 1.0 else n_slabs - 1.0)
+
+
+@njit(cache=True, inline="always")
+def edges_of(shapes: Shapes, slot: int) -> tuple[int, int]:
+    """Return the first of a shape's edges, and the one behind its last; those that are in two slabs come twice."""
+    first = shapes.records[slot]["first_slab"]
+    return shapes.slabs[first], shapes.slabs[first + shapes.records[slot]["n_slabs"]]
+
+
+@njit(cache=True, inline="always")
+def slab_at(shapes: Shapes, slot: int, y: float) -> int:
+    """Return the number in ``slabs`` of the shape's slab at the height ``y``."""
+    record = shapes.records[slot]
+    return int(record["first_slab"] + slab_of(y, record["bottom"], record["slabs_per_unit"], record["n_slabs"]))
+
+
+@njit(cache=True, inline="always")
+def slab_holds(shapes: Shapes, slot: int, start: int, stop: int, x: float, y: float) -> bool:
+    """Return whether the shape in ``slot`` holds (x, y), given the edges of the slab at that height.
 
     Notes
     -----
-    A circle is closed, and on the globe its distances are great circles by the haversine formula.
+    Raises nothing; O(edges of the slab). A circle is closed, and on the globe its distances are great circles by the
+    haversine formula.
     """
-    kind, edges = shapes.kinds[slot], shapes.edges
-    start, stop = shapes.starts[slot], shapes.stops[slot]
+    kind, edges = shapes.records[slot]["kind"], shapes.edges
     if kind == POLYGON:
         n_crossed = _n_crossed(edges, start, stop, x, y)
         # No part of it lies twice on the globe, so it holds the place under one of its two names at most.
-        if x + 360.0 < shapes.easts[slot]:
+        if x + 360.0 < shapes.records[slot]["east"]:
             n_crossed += _n_crossed(edges, start, stop, x + 360.0, y)
         return bool(n_crossed & 1)
     if kind == CIRCLE:
-        dx, dy, radius = x - edges[0, start], y - edges[1, start], edges[2, start]
+        dx, dy, radius = x - edges[start, 0], y - edges[start, 1], edges[start, 2]
         return bool(dx * dx + dy * dy <= radius * radius)
-    if kind == CIRCLE_ON_GLOBE:
-        return bool(haversine_metres(edges[0, start], edges[1, start], x, y) <= edges[2, start])
-    return False
+    return bool(haversine_metres(edges[start, 0], edges[start, 1], x, y) <= edges[start, 2])
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _n_crossed(edges: Float64s, start: int, stop: int, x: float, y: float) -> int:
     """Return how many edges the ray from (x, y) to +x crosses."""
     n_crossed = 0
-    # No branch, so that the compiler takes several edges in one instruction.
     for e in range(start, stop):
-        low_x, low_y, high_x, high_y = edges[0, e], edges[1, e], edges[2, e], edges[3, e]
+        low_x, low_y, high_x, high_y = edges[e, 0], edges[e, 1], edges[e, 2], edges[e, 3]
         is_left = (high_x - low_x) * (y - low_y) - (x - low_x) * (high_y - low_y) > 0.0
+        # & and not `and`: a guess whether an edge is met is wrong as often as right.
         n_crossed += (low_y <= y) & (y < high_y) & is_left
     return n_crossed
+
+
+@njit(cache=True)
+def cut_into_slabs(edges: Float64s, n_slabs: int, bottom: float, slabs_per_unit: float) -> tuple[Int64s, Float64s]:
+    """Return the edges of a polygon by slab.
+
+    Parameters
+    ----------
+    edges : float64[n, 4]
+        Directed upward.
+    n_slabs, bottom, slabs_per_unit : as in `RECORD`
+
+    Returns
+    -------
+    starts : int64[n_slabs + 1]
+        Where each slab begins in ``edges``.
+    edges : float64[n_copies, 4]
+
+    Notes
+    -----
+    Raises nothing.
+    """
+    stops = np.zeros(n_slabs + 1, dtype=np.int64)
+    for e in range(len(edges)):
+        first = slab_of(edges[e, 1], bottom, slabs_per_unit, n_slabs)
+        for slab in range(first, slab_of(edges[e, 3], bottom, slabs_per_unit, n_slabs) + 1):
+            stops[slab] += 1
+    stops = np.cumsum(stops)
+    copies = np.empty((stops[-1], 4), dtype=np.float64)
+    for e in range(len(edges)):
+        first = slab_of(edges[e, 1], bottom, slabs_per_unit, n_slabs)
+        for slab in range(first, slab_of(edges[e, 3], bottom, slabs_per_unit, n_slabs) + 1):
+            stops[slab] -= 1
+            copies[stops[slab]] = edges[e]
+    return stops, copies
 
 
 @njit(cache=True)
@@ -102,5 +175,7 @@ def held_pairs(shapes: Shapes, slots: Int32s, values: Float64s) -> Bools:
     """
     held = np.empty(slots.size, dtype=np.bool_)
     for i in range(slots.size):
-        held[i] = shape_holds(shapes, slots[i], values[0, i], values[1, i])
+        slab = slab_at(shapes, slots[i], values[1, i])
+        start, stop = shapes.slabs[slab], shapes.slabs[slab + 1]
+        held[i] = slab_holds(shapes, slots[i], start, stop, values[0, i], values[1, i])
     return held
