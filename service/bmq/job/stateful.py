@@ -221,15 +221,15 @@ def count(
 def count_events(crossings: Crossings) -> Counter[tuple[str, str, str]]:
     """Return how many events there are of each kind, sign and reason; of a transition the reason is its pattern."""
     counts: Counter[tuple[str, str, str]] = Counter()
-    is_border = np.ones(len(crossings), dtype=np.bool_)
+    codes = (crossings.signs == Sign.ENTERED) * len(Reason) + crossings.reasons
     if crossings.began is not None:
         is_border = crossings.began == NEVER
+        codes = codes[is_border]
         patterns = np.array([query.pattern or 0 for query in crossings.queries], dtype=np.int8)
         for pattern, n in enumerate(np.bincount(patterns[crossings.query_rows[~is_border]]).tolist()):
             if n:
                 counts["transition", "", Pattern(pattern).text] = n
-    codes = (crossings.signs == Sign.ENTERED) * len(Reason) + crossings.reasons
-    for code, n in enumerate(np.bincount(codes[is_border]).tolist()):
+    for code, n in enumerate(np.bincount(codes).tolist()):
         if n:
             counts["border", "-+"[code // len(Reason)], Reason(code % len(Reason)).text] = n
     return counts
