@@ -44,6 +44,7 @@ class ShardCounters(TypedDict):
     queries : kind -> standing queries after the batch (the same in every shard).
     streams : feed -> streams known to the shard after the batch.
     clocks : feed -> how far its event time has come, epoch ms (the same in every shard); absent: no reading yet.
+    pending : crossings that wait in the shard after the batch: for a confirmation, or the second half of a pattern.
     visits, useful : engine -> index entries looked at, and those of them that became events.
     state_bytes : size of the shard's state after the batch.
     replica_rebuilds : replicas that had to be read anew from the state store.
@@ -59,6 +60,7 @@ class ShardCounters(TypedDict):
     queries: NotRequired[dict[str, int]]
     streams: NotRequired[dict[str, int]]
     clocks: NotRequired[dict[str, int]]
+    pending: NotRequired[int]
     visits: NotRequired[dict[str, int]]
     useful: NotRequired[dict[str, int]]
     state_bytes: NotRequired[int]
@@ -101,6 +103,7 @@ class Totals:
     queries: dict[str, int] = field(default_factory=dict)  # kind -> n
     clocks: dict[str, int] = field(default_factory=dict)  # feed -> epoch ms
     streams_by_shard: dict[int, dict[str, int]] = field(default_factory=dict)  # shard -> feed -> n
+    pending_by_shard: dict[int, int] = field(default_factory=dict)  # shard -> crossings
     state_bytes_by_shard: dict[int, int] = field(default_factory=dict)  # shard -> bytes
 
     def add(self, batch: Iterable[ShardCounters]) -> None:
@@ -135,6 +138,8 @@ class Totals:
             self.latency_sum_seconds += counters["latency"]["sum_seconds"]
         if "streams" in counters:
             self.streams_by_shard[counters["shard"]] = counters["streams"]
+        if "pending" in counters:
+            self.pending_by_shard[counters["shard"]] = counters["pending"]
         if "state_bytes" in counters:
             self.state_bytes_by_shard[counters["shard"]] = counters["state_bytes"]
 
@@ -144,6 +149,10 @@ class Totals:
         for by_feed in self.streams_by_shard.values():
             total.update(by_feed)
         return total
+
+    def pending(self) -> int:
+        """Return the crossings that wait in all shards."""
+        return sum(self.pending_by_shard.values())
 
     def state_bytes(self) -> int:
         """Return the size of all shards' state."""

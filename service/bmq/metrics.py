@@ -184,6 +184,12 @@ class _TotalsCollector(Collector):
             {feed: time / 1000 for feed, time in totals.clocks.items()},
         )
         yield _gauge(
+            "bmq_pending_crossings",
+            "Crossings that wait for a confirmation, or for the second half of a pattern.",
+            [],
+            {(): totals.pending()},
+        )
+        yield _gauge(
             "bmq_processing_efficiency",
             "Part of the visited index entries that became events, since the start (the papers' PE).",
             ["engine"],

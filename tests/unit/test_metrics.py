@@ -24,6 +24,7 @@ PROMISED = {
     "bmq_late_readings_total": ("counter", {"feed"}),
     "bmq_suppressed_events_total": ("counter", {"feed"}),
     "bmq_clock_seconds": ("gauge", {"feed"}),
+    "bmq_pending_crossings": ("gauge", set()),
     "bmq_queries": ("gauge", {"kind"}),
     "bmq_streams": ("gauge", {"feed"}),
     "bmq_replies_total": ("counter", {"status"}),
@@ -48,6 +49,7 @@ FULL: ShardCounters = {
     "replies": {"accepted": 7, "rejected": 1},
     "queries": {"border": 7},
     "streams": {"stocks": 20, "vehicles": 4},
+    "pending": 6,
     "visits": {"segment_list": 40},
     "useful": {"segment_list": 10},
     "state_bytes": 1000,
@@ -134,6 +136,7 @@ def test_the_numbers_of_one_batch_come_back(metrics: Metrics) -> None:
         ("bmq_streams", (("feed", "vehicles"),)): 4,
         ("bmq_index_visits_total", (("engine", "segment_list"),)): 40,
         ("bmq_processing_efficiency", (("engine", "segment_list"),)): 0.25,
+        ("bmq_pending_crossings", ()): 6,
         ("bmq_state_bytes", ()): 1000,
         ("bmq_replica_rebuilds_total", ()): 2,
         ("bmq_input_lag_records", (("feed", "stocks"), ("partition", "3"))): 17,
@@ -182,14 +185,15 @@ def test_a_shard_that_is_absent_in_a_batch_keeps_its_sizes() -> None:
     totals = Totals()
     totals.add(
         [
-            {"shard": 0, "streams": {"f": 10}, "state_bytes": 100},
-            {"shard": 1, "streams": {"f": 5}, "state_bytes": 50},
+            {"shard": 0, "streams": {"f": 10}, "state_bytes": 100, "pending": 1},
+            {"shard": 1, "streams": {"f": 5}, "state_bytes": 50, "pending": 2},
         ]
     )
-    totals.add([{"shard": 1, "streams": {"f": 6}, "state_bytes": 60}])
+    totals.add([{"shard": 1, "streams": {"f": 6}, "state_bytes": 60, "pending": 4}])
 
     assert totals.streams() == {"f": 16}
     assert totals.state_bytes() == 160
+    assert totals.pending() == 5
 
 
 def test_a_clock_is_that_of_the_shard_that_is_furthest_since_others_may_have_had_no_work() -> None:

@@ -26,6 +26,7 @@ from bmq.records import (
     Delete,
     Delta,
     Feed,
+    Kind,
     Put,
     Readings,
     Reason,
@@ -121,10 +122,14 @@ class Monitor:
 
     # -- counts -------------------------------------------------------------------------------------------
 
-    @property
-    def n_queries(self) -> int:
-        """How many queries are registered."""
-        return len(self._feed_by_query)
+    def n_queries(self) -> dict[str, int]:
+        """Return kind -> how many queries of it are registered."""
+        n_transitions = sum(engine.queries.n_transitions for engine in self._engines.values())
+        return {Kind.BORDER: len(self._feed_by_query) - n_transitions, Kind.TRANSITION: n_transitions}
+
+    def n_pending(self) -> int:
+        """Return how many crossings wait for a confirmation, or for the second half of a pattern."""
+        return sum(engine.pairs.n_pending for engine in self._engines.values())
 
     def n_streams(self) -> dict[str, int]:
         """Return feed name -> how many streams are known in this shard."""
