@@ -4,7 +4,7 @@ import itertools
 from typing import Protocol
 
 import numpy as np
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from scipy.spatial import Delaunay
@@ -12,10 +12,12 @@ from scipy.spatial import Delaunay
 from bmq.index.areas import Areas
 from bmq.index.base import Moves
 from bmq.index.shape_grid import ShapeIndex
-from bmq.records import Region, Shape, ShapeKind
+from bmq.records import Feed, Region, Shape, ShapeKind
+from bmq.wire.shapes import read_shape, wrapped_box
 from tests import shape_oracle as oracle
 
 N_SLOTS, N_STREAMS = 10, 3
+GLOBE = Feed("globe", "globe", "id", ("lon", "lat"), lonlat=True)
 
 # A coarse grid puts readings on vertices and edges; far readings are far beyond all cells.
 coarse = st.integers(-5, 5).map(float)
@@ -71,8 +73,7 @@ def shapes_on_globe(draw: st.DrawFn) -> Drawn:
     if draw(st.booleans()):
         return polygon([ring], lonlat=True), oracle.RingsOnGlobe((tuple(ring),))
     metres, lat = draw(st.sampled_from([(1e6, 80.0), (2.2e6, -65.0), (2.2e6, 3.0), (5e6, 44.0), (5e6, -44.9)]))
-    shape = Shape(ShapeKind.CIRCLE, np.array([west, lat]).tobytes(), (), metres, lonlat=True)
-    region = Region((-180.0, -90.0), (180.0, 90.0), shape)
+    region = read_shape("circle", {"center": [west, lat], "radius": metres}, GLOBE)
     return region, oracle.CircleOnGlobe(west, lat, metres)
 
 
@@ -167,6 +168,25 @@ def test_a_point_belongs_to_exactly_one_tile_of_a_tiling(points: list[tuple[int,
     at = np.stack(np.meshgrid(*[np.arange(-1.0, 9.5, step)] * 2)).reshape(2, -1)
     n_tiles = np.bincount(areas.stab(at).rows, minlength=at.shape[1])
     assert n_tiles.tolist() == ((at >= 0) & (at < 8)).all(axis=0).astype(int).tolist()
+
+
+@given(
+    west=longitudes,
+    east=longitudes,
+    closed=st.booleans(),
+    at=st.lists(st.tuples(st.integers(-36, 35).map(lambda fives: 5.0 * fives), latitudes), min_size=1),
+)
+def test_a_box_over_the_antimeridian_holds_what_is_east_of_one_border_or_west_of_the_other(
+    west: float, east: float, closed: bool, at: list[tuple[float, float]]
+) -> None:
+    assume(west > east)
+    east = np.nextafter(east, np.inf) if closed else east
+    region = wrapped_box((west, -20.0), (east, 30.0), GLOBE)
+    areas = Areas(2)
+    areas.register(np.zeros(1, dtype=np.int32), [region])
+    held = [(lon >= west or lon < east) and -20.0 <= lat < 30.0 for lon, lat in at]
+    assert areas.stab(np.array(at).T).rows.tolist() == np.flatnonzero(held).tolist()
+    assert areas.holds(np.zeros(len(at), dtype=np.int32), np.array(at).T).tolist() == held
 
 
 @given(seed=st.integers(0, 2**32 - 1), n_vertices=st.integers(4, 40))
