@@ -16,7 +16,7 @@ from bmq.records import NEVER, Ids, Int32s, Pattern, Reason, Region, RegionQuery
 
 pytestmark = pytest.mark.property
 
-N_QUERIES, N_STREAMS = 3, 2  # few, so that a pair has a long story
+N_QUERIES, N_STREAMS = 2, 2  # few, so that a pair has a long story
 REGION = Region((0.0,), (1.0,))
 durations = st.sampled_from([0, 0, 1, 2, 5])
 
@@ -322,7 +322,7 @@ def queries(draw: st.DrawFn) -> RegionQuery:
         REGION,
         stay_for_ms=draw(durations),
         away_for_ms=draw(durations),
-        cooldown_ms=draw(durations),
+        cooldown_ms=draw(st.sampled_from([0, 1, 3, 5])),
         max_events=draw(st.sampled_from([None, None, 1, 3])),
     )
 
@@ -335,12 +335,13 @@ def item_lists(draw: st.DrawFn, registered: dict[int, RegionQuery], begin: int) 
             st.tuples(
                 st.sampled_from(sorted(registered)),
                 st.integers(0, N_STREAMS - 1),
-                st.integers(begin, begin + 10),
+                st.integers(begin, begin + 8),
                 st.sampled_from([engine.IN, engine.OUT] * 2 + [engine.END]),
                 st.integers(0, 2),
                 st.integers(-3, 3).map(float),
             ),
-            max_size=16,
+            min_size=5,
+            max_size=20,
         )
     )
     items = []

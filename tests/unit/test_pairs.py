@@ -349,6 +349,19 @@ def test_a_cooldown_that_is_over_ends_with_its_stream_even_if_time_goes_back_the
         assert said(play(pairs, crossing(11, IN))) == expected
 
 
+def test_pairs_that_go_leave_the_others_where_they_are_found() -> None:
+    pairs, rng = tracking(stay_for_ms=3), np.random.default_rng(7)
+    inside: set[int] = set()
+    for _ in range(6):
+        chosen = set(rng.choice(2_000, 700, replace=False).tolist())
+        play(pairs, *(crossing(1, OUT if stream in inside else IN, stream=stream) for stream in sorted(chosen)))
+        take(pairs)
+        inside ^= chosen
+
+        assert sorted(pairs.rows_of(0)[0].tolist()) == sorted(inside)
+        pairs._check()
+
+
 def test_a_forgotten_query_leaves_nothing_and_its_slot_may_be_of_the_other_kind() -> None:
     pairs = tracking(stay_for_ms=3)
     play(pairs, *(crossing(1, IN, stream=stream) for stream in range(1000)))
