@@ -45,6 +45,8 @@ from bmq.records import (
     StreamRows,
 )
 
+CODES_MIN = 4096  # attribute texts that are kept in any case: to look for those in use costs a millisecond
+
 
 class FeedEngine:
     """Border and transition queries over one feed and shard."""
@@ -108,7 +110,8 @@ class FeedEngine:
         query = self.queries.query(slot)
         if query.passes and query.enabled:
             self.passes.remove(slot)
-        self.pairs.forget(slot)
+        if query.is_tracked:
+            self.pairs.forget(slot)
         self.silent.forget(query_id)
         self.dues.remove(slot)
         self.queries.remove(query_id)
@@ -127,14 +130,14 @@ class FeedEngine:
 
     def restore(self, query: RegionQuery, due: int = NEVER) -> None:
         """Register or replace a query without a word, as a replica does that catches up."""
-        known = query.query_id in self.queries
-        if known and self.queries.query(self.queries.slot(query.query_id)).kind is not query.kind:
-            self.pairs.forget(self.queries.slot(query.query_id))
+        if query.query_id in self.queries:
+            slot = self.queries.slot(query.query_id)
+            old = self.queries.query(slot)
+            if old.is_tracked and not (query.is_tracked and old.kind is query.kind):
+                self.pairs.forget(slot)
         slot = self._remember(query, due)
         if query.is_tracked:
             self.pairs.set_options(slot, query)
-        else:
-            self.pairs.forget(slot)
 
     def restore_streams(self, rows: StreamRows) -> None:
         """Set streams without a word, as a replica does that catches up."""
@@ -179,7 +182,11 @@ class FeedEngine:
         return carried[: self.n_dims], carried[self.n_dims].astype(np.int32)
 
     def _codes(self, attributes: Attributes) -> Int32s:
-        codes: Int32s = self.regions.attributes.learn(attributes.texts)[attributes.codes]
+        index = self.regions.attributes
+        # Where every reading has attributes of its own, most texts are of the past.
+        if index.n_codes > max(CODES_MIN, 2 * self.streams.n_slots):
+            index.forget_all_but(np.unique(self.streams.values[self.n_dims]).astype(np.int32))
+        codes: Int32s = index.learn(attributes.texts)[attributes.codes]
         return codes
 
     def _with_attributes(self, rows: StreamRows) -> StreamRows:
