@@ -7,19 +7,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bmq.records import Feed, Put, Refused, Region
 from bmq.wire.control import parse_command
 
 FEED = Feed("globe", "globe", "id", ("lon", "lat"), "ts", lonlat=True)
-BORDERS = [-180.0, -170.0, -0.5, 0.0, 10.0, 170.0, math.nextafter(180.0, 0.0), 180.0]
+# Neighbouring numbers only where a longitude and 360 more are as fine: further east the sum rounds.
+BORDERS = [-180.0, -175.0, math.nextafter(-175.0, 0.0), -0.5, 0.0, 10.0, 170.0, math.nextafter(180.0, 0.0), 180.0]
 # Every border that a reading can have, and one between each two.
-LONGITUDES = sorted({-180.0 if b == 180.0 else b for b in BORDERS} | {-175.0, -90.0, -0.25, 5.0, 90.0, 175.0})
+LONGITUDES = sorted({-180.0 if b == 180.0 else b for b in BORDERS} | {-177.0, -90.0, -0.25, 5.0, 90.0, 175.0})
 
 ends = st.none() | st.sampled_from(BORDERS)
-bounds = st.sampled_from(["[)", "[]", "(]", "()"])
+BOUNDS = ["[)", "[]", "(]", "()"]
+bounds = st.sampled_from(BOUNDS)
 
 
 def parse(box: dict[str, Any], bounds: str) -> Put | Refused:
@@ -57,12 +59,9 @@ def holds(region: Region, longitude: float, latitude: float) -> bool:
     return south <= latitude < north and any(west <= x < east for x in (longitude, longitude + 360.0))
 
 
-@given(lo=ends, hi=ends, bounds=bounds)
-@example(lo=170.0, hi=180.0, bounds="[]")
-@example(lo=180.0, hi=180.0, bounds="[]")
-@example(lo=180.0, hi=-180.0, bounds="[]")
-@example(lo=-180.0, hi=180.0, bounds="(]")
-@example(lo=10.0, hi=10.0, bounds="[)")
+@pytest.mark.parametrize("bounds", BOUNDS)
+@pytest.mark.parametrize("lo", [None, *BORDERS])
+@pytest.mark.parametrize("hi", [None, *BORDERS])
 def test_a_box_holds_the_longitudes_on_the_way_east_from_its_first_border_to_its_second(
     lo: float | None, hi: float | None, bounds: str
 ) -> None:
@@ -98,6 +97,18 @@ def test_a_border_that_is_nowhere_on_the_globe_is_refused(box: dict[str, Any]) -
     assert isinstance(command, Refused)
     assert command.code == "bad_region"
     assert "degrees, where all readings are" in command.message
+
+
+def test_a_region_over_the_antimeridian_is_not_in_a_box_on_one_side_of_it() -> None:
+    definition = {
+        "kind": "border",
+        "feed": "globe",
+        "region": {"box": {"lon": [170, -170]}},
+        "exit_region": {"box": {"lon": [-180, 179]}},
+    }
+    command = parse_command(b"q", json.dumps(definition).encode(), 4, {"globe": FEED}, "bmq.")
+    assert isinstance(command, Refused)
+    assert "'exit_region' does not hold all" in command.message
 
 
 @pytest.mark.parametrize("latitudes", [[-10, 10], [80, None], [None, None]])
@@ -140,6 +151,10 @@ def test_boxes_that_are_the_same_on_the_globe_are_the_same_query(
 ) -> None:
     assert isinstance(parse(first, bounds), Put)
     assert parse(first, bounds) == parse(second, bounds)
+
+
+def test_a_box_that_closes_behind_itself_holds_all_longitudes() -> None:
+    assert parse({"lon": [math.nextafter(10.0, 11.0), 10.0]}, "[]") == parse({"lon": [None, None]}, "[]")
 
 
 def test_latitudes_in_the_wrong_order_do_not_wrap() -> None:

@@ -56,11 +56,9 @@ def _ends(region: Region) -> tuple[tuple[float, ...], tuple[float, ...]]:
     vertices = _vertices(shape)
     if shape.kind is ShapeKind.CIRCLE:
         return tuple(vertices[0] - shape.radius), tuple(np.nextafter(vertices[0] + shape.radius, np.inf))
-    # No value on the upper ends is inside.
-    (west, south), (east, north) = vertices.min(axis=0).tolist(), vertices.max(axis=0).tolist()
-    if shape.lonlat and region.hi[0] == 180.0:
-        west, east = region.lo[0], region.hi[0]
-    return (west, south), (east, north)
+    # No value on the upper ends is inside. Over the antimeridian the eastern end is beyond 180, as no box but one of
+    # all longitudes is.
+    return tuple(vertices.min(axis=0)), tuple(vertices.max(axis=0))
 
 
 def _area(region: Region, share_of_radius: float = 1.0) -> shapely.Geometry:

@@ -140,7 +140,7 @@ def _half_open_longitudes(dimension: str, interval: Sequence[float | None], boun
     east = math.nextafter(hi, math.inf) if closing == "]" else hi
     if west == east:
         return -math.inf, math.inf
-    return (-180.0 if west == 180.0 else west), east
+    return west, east
 
 
 def _bad_region(message: str) -> ControlError:
