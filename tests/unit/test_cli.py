@@ -164,8 +164,8 @@ def test_a_kafka_that_does_not_answer_is_one_sentence_and_exit_1(command: list[s
         ('{"kind": "border", "feed": "stocks", "region": {"box": {"prize": [1, 2]}}}', "'price'"),
         ('{"kind": "border", "feed": "stocks", "region": {"box": {"price": [2, 1]}}}', "bad_region"),
         (
-            '{"kind": "border", "feed": "stocks", "region": {"box": {"price": [1, 2]}}, "ttl": "2h"}',
-            "bad_option",
+            '{"kind": "border", "feed": "stocks", "region": {"box": {"price": [1, 2]}}, "ttl": "2"}',
+            "bad_duration",
         ),
         (
             '{"kind": "border", "feed": "stocks", "region": {"box": {"price": [1, 2]}}, "bounds": "<>"}',
