@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from bmq.kernels.hashing import hash_ids
-from bmq.records import Crossings, Feed, Ids, Reason, Region, RegionQuery, Sign
+from bmq.records import NEVER, Crossings, Feed, Ids, Reason, Region, RegionQuery, Sign
 
 FEED = Feed("vehicles", "vehicles", "id", ("x", "y"), "ts")
 Value = tuple[float, float]
@@ -35,6 +35,9 @@ class Row:
     ordinal: int = 0
     value: Value = (5.0, 5.0)
     previous: tuple[int, Value] | None = None
+    visit: int = 0
+    confirmed_time: int = NEVER
+    began: int = NEVER
 
 
 def make_ids(streams: Iterable[str]) -> Ids:
@@ -64,6 +67,9 @@ def make_crossings(rows: Sequence[Row]) -> Crossings:
         previous_values=_columns([value for _, value in previous]),
         has_previous=np.array([row.previous is not None for row in rows], dtype=np.bool_),
         record_times=np.full(len(rows), -1, dtype=np.int64),
+        passes=_unless_all([row.visit for row in rows], 0, np.int32),
+        confirmed_times=_unless_all([row.confirmed_time for row in rows], NEVER, np.int64),
+        began=_unless_all([row.began for row in rows], NEVER, np.int64),
     )
 
 
@@ -75,6 +81,10 @@ def read_values(messages: pa.RecordBatch) -> list[dict[str, Any]]:
 def read_headers(messages: pa.RecordBatch) -> list[dict[str, bytes]]:
     """Return the headers of each message, in their order."""
     return [{h["key"]: h["value"] for h in headers} for headers in messages.column("headers").to_pylist()]
+
+
+def _unless_all(column: Sequence[int], missing: int, dtype: type[np.generic]) -> Any:
+    return None if all(number == missing for number in column) else np.array(column, dtype=dtype)
 
 
 def _columns(values: Sequence[Value]) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -5,7 +5,7 @@ import json
 import pyarrow as pa
 import pytest
 
-from bmq.records import Feed, Reason, Sign
+from bmq.records import Feed, Pattern, Reason, Sign
 from bmq.wire.events import render_crossings
 from bmq.wire.messages import CROSSING_HEADERS, HEADER_SETS, MESSAGE_SCHEMA, READING_HEADERS, text_column
 from tests.crossings import FEED, Row, make_crossings, make_ids, query, read_headers, read_values
@@ -48,12 +48,81 @@ def test_only_a_move_has_a_previous_reading() -> None:
 
 
 @pytest.mark.parametrize("reason", Reason)
-@pytest.mark.parametrize("sign", Sign)
+@pytest.mark.parametrize("sign", [Sign.ENTERED, Sign.LEFT])
 def test_every_sign_and_reason_is_written_as_the_wire_format_names_it(sign: Sign, reason: Reason) -> None:
     rows = [Row(sign=sign, reason=reason)]
     (event,) = read_values(render_crossings(make_crossings(rows), FEED, topic="t"))
     assert event["sign"] == {Sign.ENTERED: "+", Sign.LEFT: "-"}[sign]
     assert event["reason"] == reason.text
+
+
+def test_a_pass_says_so_and_has_an_id_for_each_visit() -> None:
+    before = (1_699_999_970_000, (-5.0, 5.0))
+    signs = [Sign.ENTERED, Sign.LEFT, Sign.ENTERED, Sign.LEFT]
+    rows = [Row(sign=sign, previous=before, visit=1 + i // 2) for i, sign in enumerate(signs)]
+    events = read_values(render_crossings(make_crossings([*rows, MOVED]), FEED, topic="t"))
+    assert [event.get("pass") for event in events] == [True, True, True, True, None]
+    assert [event["sign"] for event in events] == ["+", "-", "+", "-", "-"]
+    assert len({event["event_id"] for event in events}) == 5
+
+
+def test_a_confirmed_event_has_the_time_of_both() -> None:
+    rows = [Row(confirmed_time=1_700_000_010_000), Row(query=query("q2"))]
+    events = read_values(render_crossings(make_crossings(rows), FEED, topic="t"))
+    assert [event.get("confirmed_time") for event in events] == [1_700_000_010_000, None]
+    assert events[0]["event_time"] == 1_700_000_000_000
+
+
+def test_a_transition_event_has_a_pattern_and_no_sign() -> None:
+    stay = query("garage", pattern=Pattern.IN_NOT_OUT, within_ms=60_000, tags='{"shop":"17"}')
+    rows = [Row(), Row(query=stay, sign=Sign.NONE, began=1_699_999_940_000)]
+    messages = render_crossings(make_crossings(rows), FEED, topic="t")
+    border, transition = read_values(messages)
+    assert "pattern" not in border
+    assert transition == {
+        "event_id": transition["event_id"],
+        "kind": "transition",
+        "query_id": "garage",
+        "query_version": 18,
+        "feed": "vehicles",
+        "stream_id": "v7",
+        "pattern": "in_not_out",
+        "began": 1_699_999_940_000,
+        "event_time": 1_700_000_000_000,
+        "value": {"x": 5.0, "y": 5.0},
+        "tags": {"shop": "17"},
+    }
+    assert [headers["kind"] for headers in read_headers(messages)] == [b"border", b"transition"]
+
+
+def test_transitions_passes_and_expiries_stay_apart_under_layout_reading() -> None:
+    stay = query("garage", pattern=Pattern.IN_NOT_OUT, within_ms=60_000)
+    a, b = query("a"), query("b")
+    rows = [
+        Row(query=a, visit=1, previous=(1, (0.0, 0.0))),
+        Row(query=a, sign=Sign.LEFT, visit=1, previous=(1, (0.0, 0.0))),
+        Row(query=b, previous=(1, (0.0, 0.0))),
+        Row(query=stay, sign=Sign.NONE, began=1_699_999_940_000),
+        Row(query=a, sign=Sign.LEFT, reason=Reason.STREAM_EXPIRED),
+        Row(query=b, sign=Sign.LEFT, reason=Reason.STREAM_EXPIRED),
+        Row(query=a, sign=Sign.LEFT, reason=Reason.QUERY_EXPIRED),
+        Row(query=b, sign=Sign.LEFT, reason=Reason.QUERY_EXPIRED),
+    ]
+    messages = render_crossings(make_crossings(rows), FEED, topic="t", layout="reading")
+    events = read_values(messages)
+    assert [(event.get("entered"), event.get("left"), event.get("pattern")) for event in events] == [
+        (["a"], [], None),
+        ([], ["a"], None),
+        (["b"], [], None),
+        (None, None, "in_not_out"),
+        ([], ["a", "b"], None),
+        ([], ["a"], None),
+        ([], ["b"], None),
+    ]
+    assert [headers["kind"] for headers in read_headers(messages)] == [b"border"] * 3 + [b"transition"] + [
+        b"border"
+    ] * 3
+    assert len({event["event_id"] for event in events}) == 7
 
 
 def test_events_may_be_keyed_by_query() -> None:

@@ -132,7 +132,7 @@ class WhereIndex:
     # -- questions ----------------------------------------------------------------------------------------
 
     def holds(self, slots: Int32s, values: Float64s) -> Bools:
-        """Return whether the region of each slot holds the value beside it, as `Areas.holds`; whatever the condition."""
+        """Return whether the region of each slot holds the value beside it, as `Areas.holds`, whatever its condition."""
         held = np.zeros(slots.size, dtype=np.bool_)
         own = [self._condition_of(slot).areas for slot in slots.tolist()]
         for areas in {id(one): one for one in own}.values():

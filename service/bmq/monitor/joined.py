@@ -5,10 +5,15 @@ some million events is more than Arrow's columns hold, so a flood is cut.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from bmq.records import Crossings, Ids
+from bmq.records import NEVER, Crossings, Ids
+from bmq.records.joining import concat_ids
+
+T = TypeVar("T", bound=np.generic)
 
 
 def join_crossings(parts: Sequence[Crossings]) -> Crossings:
@@ -16,17 +21,11 @@ def join_crossings(parts: Sequence[Crossings]) -> Crossings:
     if len(parts) == 1:
         return parts[0]
     n_queries = np.cumsum([0] + [len(part.queries) for part in parts[:-1]])
-    n_bytes = np.cumsum([0] + [part.ids.starts[-1] for part in parts[:-1]])
-    starts = [part.ids.starts[:-1] + first for part, first in zip(parts, n_bytes, strict=True)]
-    end = n_bytes[-1] + parts[-1].ids.starts[-1]
+    sizes = [len(part) for part in parts]
     query_rows = [part.query_rows + first for part, first in zip(parts, n_queries, strict=True)]
     return Crossings(
         feed=parts[0].feed,
-        ids=Ids(
-            np.append(np.concatenate(starts), end),
-            np.concatenate([part.ids.bytes[: part.ids.starts[-1]] for part in parts]),
-            np.concatenate([part.ids.hashes for part in parts]),
-        ),
+        ids=concat_ids([part.ids for part in parts]),
         queries=tuple(query for part in parts for query in part.queries),
         query_rows=np.concatenate(query_rows).astype(np.int32),
         signs=np.concatenate([part.signs for part in parts]),
@@ -38,6 +37,19 @@ def join_crossings(parts: Sequence[Crossings]) -> Crossings:
         previous_values=np.concatenate([part.previous_values for part in parts], axis=1),
         has_previous=np.concatenate([part.has_previous for part in parts]),
         record_times=np.concatenate([part.record_times for part in parts]),
+        passes=_join_optional([part.passes for part in parts], sizes, np.int32, 0),
+        confirmed_times=_join_optional([part.confirmed_times for part in parts], sizes, np.int64, NEVER),
+        began=_join_optional([part.began for part in parts], sizes, np.int64, NEVER),
+    )
+
+
+def _join_optional(
+    columns: Sequence[npt.NDArray[T] | None], sizes: Sequence[int], dtype: type[T], missing: int
+) -> npt.NDArray[T] | None:
+    if all(column is None for column in columns):
+        return None
+    return np.concatenate(
+        [np.full(n, missing, dtype) if column is None else column for column, n in zip(columns, sizes, strict=True)]
     )
 
 
@@ -77,4 +89,7 @@ def _rows(crossings: Crossings, begin: int, end: int) -> Crossings:
         previous_values=crossings.previous_values[:, rows],
         has_previous=crossings.has_previous[rows],
         record_times=crossings.record_times[rows],
+        passes=None if crossings.passes is None else crossings.passes[rows],
+        confirmed_times=None if crossings.confirmed_times is None else crossings.confirmed_times[rows],
+        began=None if crossings.began is None else crossings.began[rows],
     )

@@ -28,18 +28,36 @@ class Previous(BaseModel):
 
 class _Event(BaseModel):
     event_id: str = Field(pattern="^[0-9a-f]{32}$", description="The same after a replay: drop repeats by it.")
-    kind: Literal["border"]
     feed: str
     stream_id: str
-    reason: Literal["moved", "first_seen", "query_registered", "query_updated", "query_deleted"]
     event_time: int = Field(
-        description="Epoch milliseconds of the reading, or of the stream's last one if none caused the event."
+        description="Epoch milliseconds of the reading; of the stream's last one where a command caused the event; of "
+        "the moment of expiry; or, of a pass, where the straight line between two readings meets the region."
     )
     value: dict[str, FiniteFloat] = Field(description="The stream's value in each dimension of the feed.")
+
+
+class _BorderEvent(_Event):
+    kind: Literal["border"]
+    reason: Literal[
+        "moved",
+        "first_seen",
+        "query_registered",
+        "query_updated",
+        "query_deleted",
+        "query_expired",
+        "stream_expired",
+    ]
     previous: Previous | SkipJsonSchema[None] = Field(default=None, description="Only with reason `moved`.")
+    passed: Literal[True] | SkipJsonSchema[None] = Field(
+        default=None, alias="pass", description="The region was entered and left between two readings."
+    )
+    confirmed_time: int | SkipJsonSchema[None] = Field(
+        default=None, description="Epoch milliseconds at which `stay_for` or `away_for` was over."
+    )
 
 
-class CrossingEvent(_Event):
+class CrossingEvent(_BorderEvent):
     """One stream entered or left the region of one query."""
 
     query_id: str
@@ -48,11 +66,22 @@ class CrossingEvent(_Event):
     tags: dict[str, str | bool | int | FiniteFloat] = Field(description="The tags of the query.")
 
 
-class ReadingEvent(_Event):
-    """Everything that one reading, or one command, changed for one stream; under `layout = "reading"`."""
+class ReadingEvent(_BorderEvent):
+    """Everything that one reading, one command or one expiry changed for one stream; under `layout = "reading"`."""
 
     entered: list[str] = Field(description="Query ids.")
     left: list[str] = Field(description="Query ids.")
+
+
+class TransitionEvent(_Event):
+    """Two crossings within a time, or one that no other followed in it; the same under both layouts."""
+
+    kind: Literal["transition"]
+    query_id: str
+    query_version: int
+    pattern: Literal["in_then_out", "out_then_in", "in_not_out", "out_not_in"]
+    began: int = Field(description="Epoch milliseconds of the first crossing; `event_time` is that of the end.")
+    tags: dict[str, str | bool | int | FiniteFloat] = Field(description="The tags of the query.")
 
 
 def schemas() -> dict[str, dict[str, Any]]:
@@ -64,6 +93,7 @@ def schemas() -> dict[str, dict[str, Any]]:
         "reply.json": _schema("A reply to a control command", reply),
         "crossing-event.json": _schema("An event under layout crossing", TypeAdapter(CrossingEvent)),
         "reading-event.json": _schema("An event under layout reading", TypeAdapter(ReadingEvent)),
+        "transition-event.json": _schema("An event of a transition query", TypeAdapter(TransitionEvent)),
     }
 
 

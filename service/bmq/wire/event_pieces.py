@@ -1,0 +1,121 @@
+"""What event messages are made of, whatever their layout: ids, and columns of pieces of text.
+
+Event ids are those of `kernels.event_ids`, with
+
+    event            scope                                    detail
+    of a query       kind, feed, version, query id            2 · ordinal + (1 for +) + 2^32 · reason of an expiry
+                                                              + 2^40 · number of the visit of a pass
+    of a transition  kind, feed, version, query id            2^20 · (event time - began) + ordinal
+    of a cause       kind, feed, the query's own topic if     256 · ordinal + 16 · reason
+                     any; of a command or the end of a        + (1 for +, of a command or the end of a query's life)
+                     query's life as of a query               + 2^40 · number of the visit + (2^63 for +), of a pass
+
+Those of a query and of a transition are one for each crossing, those of a cause one for each reading, command or end
+of a life (layout `reading`).
+
+Departure from design section 5.10: the ordinal, which is the number of the stream's readings at that event
+time that came before, stands for "count of earlier equal ones". Between two equal signs of one version of a
+query for one stream lies the opposite sign, so another reading of the stream, or another version: the ids
+differ, and nobody has to count what was written before.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from bmq.kernels.event_ids import ID_LENGTH, Words, event_ids, hash_128
+from bmq.records import NEVER, Bools, Crossings, Feed, Int32s, Int64s, Kind, Reason, RegionQuery, Sign
+from bmq.wire.json_texts import value_pieces
+from bmq.wire.messages import join_texts, text_column
+
+Rows = slice | Int64s
+ALL = slice(None)  # a slice, so that taking all rows copies nothing
+
+_EXPIRY_BIT, _VISIT_BIT = 32, 40
+_TRANSITION_ORDINALS = 20  # bits; what is above them are milliseconds
+_ENTERED_BIT = np.int64(-(2**63))
+
+
+def query_scope(feed: Feed, query: RegionQuery) -> str:
+    """Return the scope of the ids of one query's events."""
+    # The feed that the crossing is in: an edit may move a query to another, where a stream has the same id.
+    return f"{query.kind}\0{feed.name}\0{query.version}\0{query.query_id}"
+
+
+def topic_scope(feed: Feed, own_topic: str | None) -> str:
+    """Return the scope of the ids of events of readings; ``own_topic`` where the events go to no common one."""
+    return f"{Kind.BORDER}\0{feed.name}\0{own_topic or ''}"
+
+
+def crossing_details(crossings: Crossings) -> Int64s:
+    """Return the detail of the id of each event that is about one query, int64[n]."""
+    details: Int64s = crossings.ordinals.astype(np.int64) * 2 + (crossings.signs == Sign.ENTERED)
+    expired = crossings.reasons >= Reason.QUERY_EXPIRED
+    if expired.any():
+        details += np.where(expired, crossings.reasons.astype(np.int64) << _EXPIRY_BIT, 0)
+    if crossings.passes is not None:
+        details += crossings.passes.astype(np.int64) << _VISIT_BIT
+    if crossings.began is not None:
+        durations = (crossings.event_times - crossings.began) << _TRANSITION_ORDINALS
+        details = np.where(crossings.began != NEVER, durations + crossings.ordinals, details)
+    return details
+
+
+def cause_details(crossings: Crossings, by_query: Bools) -> Int64s:
+    """Return the detail of the id of each event that is about all queries of one cause; by query: of one."""
+    entered = crossings.signs == Sign.ENTERED
+    details: Int64s = (crossings.ordinals.astype(np.int64) * 16 + crossings.reasons) * 16 + (entered & by_query)
+    if crossings.passes is not None:
+        is_pass = crossings.passes > 0
+        visits = crossings.passes.astype(np.int64) << _VISIT_BIT
+        details += np.where(is_pass, visits + np.where(entered, _ENTERED_BIT, 0), 0)
+    return details
+
+
+def id_column(
+    crossings: Crossings, scopes: Sequence[str], scope_rows: Int32s, details: Int64s, rows: Rows = ALL
+) -> pa.Array:
+    """Return the event ids of some rows, as text; ``scope_rows`` and ``details`` have one element a row taken."""
+    streams = hash_128(crossings.ids.starts, crossings.ids.bytes)[rows]
+    text = event_ids(_hashes(scopes), scope_rows, streams, crossings.event_times[rows], details)
+    return text_column(np.arange(0, text.size + 1, ID_LENGTH), text)
+
+
+def _hashes(scopes: Sequence[str]) -> Words:
+    encoded = [scope.encode() for scope in scopes]
+    starts = np.concatenate(([0], np.cumsum([len(scope) for scope in encoded], dtype=np.int64)))
+    return hash_128(starts, np.frombuffer(b"".join(encoded), dtype=np.uint8))
+
+
+def moment_pieces(crossings: Crossings, feed: Feed, rows: Rows = ALL) -> list[pa.Array | str]:
+    """Return the pieces from the number of `event_time` to the end of `previous`, `pass` and `confirmed_time`."""
+    times = pa.array(crossings.event_times[rows]).cast(pa.string())
+    pieces = [times, ',"value":', *value_pieces(feed.dimensions, crossings.values[:, rows])]
+    pieces.append(_previous(crossings, feed, rows))
+    if crossings.passes is not None:
+        pieces.append(pa.array(["", ',"pass":true']).take(pa.array((crossings.passes[rows] > 0).astype(np.int8))))
+    if crossings.confirmed_times is not None:
+        confirmed = crossings.confirmed_times[rows]
+        texts = pa.array(confirmed, mask=confirmed == NEVER).cast(pa.string())
+        pieces.append(join_texts(confirmed.size, ',"confirmed_time":', texts).fill_null(""))
+    return pieces
+
+
+def _previous(crossings: Crossings, feed: Feed, rows: Rows) -> pa.Array | str:
+    has_previous = crossings.has_previous[rows]
+    if not has_previous.any():
+        return ""
+    times = pa.array(crossings.previous_times[rows], mask=~has_previous).cast(pa.string())
+    value = value_pieces(feed.dimensions, crossings.previous_values[:, rows])
+    # A null time makes the whole text null: an event without a previous reading has no such field.
+    text = join_texts(has_previous.size, ',"previous":{"event_time":', times, ',"value":', *value, "}")
+    return text.fill_null("")
+
+
+def used_queries(crossings: Crossings) -> tuple[list[RegionQuery], Int32s]:
+    """Return the queries that crossed anything, and for each crossing its row among them."""
+    is_used = np.zeros(len(crossings.queries), dtype=np.bool_)
+    is_used[crossings.query_rows] = True
+    new_rows = np.cumsum(is_used, dtype=np.int32) - np.int32(1)
+    return [crossings.queries[row] for row in np.flatnonzero(is_used)], new_rows[crossings.query_rows]
