@@ -1,55 +1,37 @@
-"""The definition of the service for border queries, written to be obviously right.
+"""The definition of the service for border and transition queries, written to be obviously right.
 
-Slow on purpose: every reading asks every query. Knows dicts and numbers; shares no code with `bmq`, so that
-an error has to be made twice, in two ways, to stay unseen. A definition is the JSON object of the control
-topic. The rules are those of `docs/semantics.md`; what they say of order is the order of `events` here.
+Slow on purpose: every reading asks every query, and every moment looks at every timer. Knows dicts and numbers; shares
+no code with `bmq`, so that an error has to be made twice, in two ways, to stay unseen. A definition is the JSON object
+of the control topic. The rules are those of `docs/semantics.md`; what they say of order is the order of `events` here.
+
+What a batch holds is given, so this says what comes of any input, out of order too. There are no shards: all timers of
+a feed fire in one order, of which the order of one stream's events is what a rule says.
+
+    oracle_regions  what a region holds        oracle_queries  what a definition says
+    oracle_pairs    one query and one stream   here            commands, clocks, readings, timers
 """
 
-import json
-import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from fractions import Fraction
+from typing import NamedTuple
 
-Definition = dict[str, Any]
-Value = tuple[float, ...]
-
-# A cut lies just before (0) or just after (1) a number, so that four kinds of bounds become one comparison.
-Cut = tuple[float, int]
-BEFORE, AFTER = 0, 1
-
-
-@dataclass(frozen=True)
-class Reading:
-    """One value of one stream; ``event_time`` in epoch milliseconds."""
-
-    stream: str
-    event_time: int
-    value: Value
-
-
-@dataclass(frozen=True)
-class Event:
-    """A stream entered ("+") or left ("-") a query's region.
-
-    ``previous`` is the reading before, (event time, value), where the reason is "moved".
-    """
-
-    sign: str
-    query_id: str
-    version: int
-    feed: str
-    stream: str
-    event_time: int
-    reason: str
-    value: Value
-    previous: tuple[int, Value] | None = None
+from tests.oracle_pairs import Cause, Ledger, Standing, at_rest
+from tests.oracle_pairs import Event as Event
+from tests.oracle_pairs import broken_ledgers as broken_ledgers
+from tests.oracle_queries import Definition as Definition
+from tests.oracle_queries import Feed as Feed
+from tests.oracle_queries import Query, read_query
+from tests.oracle_queries import Reading as Reading
+from tests.oracle_regions import Value as Value
+from tests.oracle_regions import point_on, visits
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The reply to one command; ``code`` where ``status`` is "rejected"."""
+    """The reply to one command, or the news that its query expired; ``code`` where ``status`` is "rejected"."""
 
     offset: int
     query_id: str
@@ -57,180 +39,284 @@ class Answer:
     code: str | None = None
 
 
-@dataclass(frozen=True)
-class Query:
-    """One standing query: a pair of cuts for each dimension of its feed."""
+class Arrived(NamedTuple):
+    """A reading and its place among others with its event time."""
 
-    version: int
-    feed: str
-    cuts: tuple[tuple[Cut, Cut], ...]
-    streams: frozenset[str] | None
-    silent: bool
-    extras: str
-
-    def watches(self, stream: str, value: Value) -> bool:
-        """Return whether the stream is in scope and its value inside the region."""
-        in_scope = self.streams is None or stream in self.streams
-        return in_scope and all(lo <= (v, BEFORE) < hi for (lo, hi), v in zip(self.cuts, value, strict=True))
-
-    def same_as(self, other: "Query") -> bool:
-        """Return whether both say the same, whatever their versions."""
-        return _without_version(self) == _without_version(other)
+    partition: int
+    number: int
+    reading: Reading
 
 
-@dataclass(frozen=True)
-class Cause:
-    """What began or ended a membership; ``before`` where a reading moved a known stream."""
+@dataclass
+class FeedState:
+    """A feed's clock, the last reading of each known stream, and the readings that are held back."""
 
-    feed: str
-    reason: str
-    now: Reading
-    before: Reading | None = None
+    feed: Feed
+    clock: int | None = None
+    known: dict[str, Reading] = field(default_factory=dict)
+    held: list[Arrived] = field(default_factory=list)
+    n_arrived: int = 0
+
+    @property
+    def settled(self) -> int | None:
+        """The time before which no reading can come any more."""
+        return None if self.clock is None else self.clock - self.feed.max_lateness
+
+    def has_passed(self, due: int) -> bool:
+        return self.settled is not None and self.settled > due
+
+
+class Due(IntEnum):
+    """Kinds of timers, in the order in which those of one moment fire."""
+
+    CROSSING = 0
+    STREAM = 1
+    QUERY = 2
+
+
+class Timer(NamedTuple):
+    """Something that waits for time; ``query_id`` in UTF-8, empty where all queries of the feed are meant."""
+
+    due: int
+    kind: Due
+    query_id: bytes
+    stream: str
 
 
 class Oracle:
     """The service as dicts: it reads what the service reads; ``answers`` and ``events`` are what it must say.
 
+    A batch is its commands (`put`, `delete`, `refuse`), then `advance` once for every feed.
+
     Parameters
     ----------
-    feeds : the dimensions of each feed, in the order of the values.
+    feeds : each feed, or only its dimensions in the order of the values.
     silent_tombstones_before : deletes of unknown queries below this control offset get no answer, since a
         compacted control topic is full of them when a new checkpoint reads it from the start.
     """
 
-    def __init__(self, feeds: Mapping[str, Sequence[str]], silent_tombstones_before: int = 0) -> None:
+    def __init__(self, feeds: Mapping[str, Feed | Sequence[str]], silent_tombstones_before: int = 0) -> None:
         self.answers: list[Answer] = []
-        self.events: list[Event] = []
         self.late: Counter[str] = Counter()
-        self._dimensions = {feed: tuple(dimensions) for feed, dimensions in feeds.items()}
+        self._ledger = Ledger()
+        self._feeds = {name: feed if isinstance(feed, Feed) else Feed(tuple(feed)) for name, feed in feeds.items()}
+        self._states = {name: FeedState(feed) for name, feed in self._feeds.items()}
         self._silent_tombstones_before = silent_tombstones_before
-        self._queries: dict[str, Query] = {}
-        self._last: dict[tuple[str, str], Reading] = {}  # the last one applied
-        self._members: dict[tuple[str, str, str], str] = {}  # (query, feed, stream) -> "loud" | "silent"
+        self._standing: dict[str, Standing] = {}
+
+    @property
+    def events(self) -> list[Event]:
+        """Everything told so far, each stream's events in their order."""
+        return self._ledger.events
+
+    # -- commands -----------------------------------------------------------------------------------------
 
     def put(self, offset: int, query_id: str, definition: Definition) -> None:
-        """Register or replace a query; its streams enter and leave at once."""
-        old, new = self._queries.get(query_id), self._parse(offset + 1, definition)
-        if old is not None and old.same_as(new):
+        """Register or replace a query; what this begins and ends is told at once."""
+        old, query = self._standing.get(query_id), read_query(offset + 1, definition, self._feeds)
+        if old is not None and old.published.same_as(query):
             self.answers.append(Answer(offset, query_id, "unchanged"))
             return
         self.answers.append(Answer(offset, query_id, "accepted"))
-        self._queries[query_id] = new
+        state = self._states[query.feed]
+        new = Standing(query_id, query, query, *_due(query, state))
+        if query.expires_at is not None and state.clock is not None and state.clock > query.expires_at:
+            new.query = replace(query, enabled=False)  # it is over before it begins
+        if query.stream_ttl is not None:
+            ends = {stream: last.event_time + query.stream_ttl for stream, last in state.known.items()}
+            new.strangers = {stream for stream, due in ends.items() if state.has_passed(due)}
         reason = "query_registered" if old is None else "query_updated"
-        for (feed, stream), last in self._last.items():
-            was = (query_id, feed, stream) in self._members
-            inside = feed == new.feed and new.watches(stream, last.value)
-            if was and not inside:
-                self._leave(query_id, new, Cause(feed, reason, last))
-            elif inside and not was:
-                self._enter(query_id, new, Cause(feed, reason, last), silently=new.silent)
+        if old is not None and not old.query.can_go_on_as(query):
+            for last in self._states[old.query.feed].known.values():
+                self._ledger.end(old, at_rest(last, reason), query.version)
+            old = None
+        self._standing[query_id] = new
+        for last in state.known.values():
+            self._ledger.replace(old, new, last, reason)
 
     def delete(self, offset: int, query_id: str) -> None:
         """Remove a query; its streams leave at once."""
-        if query_id not in self._queries:
+        if query_id not in self._standing:
             if offset >= self._silent_tombstones_before:
                 self.refuse(offset, query_id, "unknown_query")
             return
         self.answers.append(Answer(offset, query_id, "deleted"))
-        query = self._queries.pop(query_id)
-        for (feed, stream), last in self._last.items():
-            if (query_id, feed, stream) in self._members:
-                self._leave(query_id, query, Cause(feed, "query_deleted", last))
+        standing = self._standing.pop(query_id)
+        for last in self._states[standing.query.feed].known.values():
+            self._ledger.end(standing, at_rest(last, "query_deleted"))
 
     def refuse(self, offset: int, query_id: str, code: str) -> None:
         """Answer a command that is no definition; what was in force stays in force."""
         self.answers.append(Answer(offset, query_id, "rejected", code))
 
+    # -- readings -----------------------------------------------------------------------------------------
+
     def read(self, feed: str, readings: Iterable[Reading]) -> None:
-        """Apply one batch of readings, given in (partition, offset) order."""
-        # A stable sort: equal event times keep their offset order.
-        for reading in sorted(readings, key=lambda reading: reading.event_time):
-            self._move(feed, reading)
+        """Apply one batch of readings of one partition."""
+        self.advance(feed, {0: list(readings)})
+
+    def advance(self, feed: str, arrived: Mapping[int, Sequence[Reading]], mark: int | None = None) -> None:
+        """End one batch of a feed: apply its readings, and let its clock go on.
+
+        Parameters
+        ----------
+        arrived : partition -> its readings in the order of their offsets; none of them bad.
+        mark : how far the clock has come without readings.
+        """
+        state = self._states[feed]
+        in_time = self._in_time(feed, arrived)
+        times = [reading.event_time for readings in arrived.values() for reading in readings]
+        state.clock = max([time for time in (state.clock, mark, *times) if time is not None], default=None)
+        released = _released(state, in_time)
+        if released:
+            self._start_ttls(feed, released[0].event_time)
+        elif state.clock is not None and not state.feed.max_lateness:
+            self._start_ttls(feed, state.clock)
+        for reading in released:
+            self._fire(feed, reading.event_time)
+            self._apply(feed, reading)
+        if state.settled is not None:
+            self._fire(feed, state.settled)
 
     def inside(self) -> set[tuple[str, str, str]]:
-        """Return every (query, feed, stream) that is inside now, silently or not."""
-        return set(self._members)
+        """Return every (query, feed, stream) whose membership has begun and not ended, silently or not."""
+        return {
+            (query_id, standing.query.feed, stream)
+            for query_id, standing in self._standing.items()
+            for stream, pair in standing.pairs.items()
+            if pair.told != "no"
+        }
 
-    def _move(self, feed: str, reading: Reading) -> None:
-        stream = reading.stream
-        before = self._last.get((feed, stream))
-        if before is not None and reading.event_time < before.event_time:
+    def _in_time(self, feed: str, arrived: Mapping[int, Sequence[Reading]]) -> list[Arrived]:
+        """Return what is not too old to be put in order, where readings are held; late ones are counted."""
+        state, in_time = self._states[feed], []
+        for partition, readings in arrived.items():
+            settled = state.settled  # it runs along the partition
+            for reading in readings:
+                if state.feed.max_lateness and settled is not None and reading.event_time < settled:
+                    self.late[feed] += 1
+                    continue
+                in_time.append(Arrived(partition, state.n_arrived, reading))
+                state.n_arrived += 1
+                newest = reading.event_time - state.feed.max_lateness
+                settled = newest if settled is None else max(settled, newest)
+        return in_time
+
+    def _apply(self, feed: str, reading: Reading) -> None:
+        """Apply one reading: passes, then leaves, then enters, then transitions, each by query id."""
+        state, stream = self._states[feed], reading.stream
+        last = state.known.get(stream)
+        if last is not None and reading.event_time < last.event_time:
             self.late[feed] += 1
             return
-        self._last[feed, stream] = reading
-
-        left, entered = [], []
-        for query_id in sorted(self._queries, key=str.encode):
-            query = self._queries[query_id]
-            was = (query_id, feed, stream) in self._members
-            inside = query.feed == feed and query.watches(stream, reading.value)
-            if was and not inside:
-                left.append((query_id, query))
-            elif inside and not was:
-                entered.append((query_id, query))
-        for query_id, query in left:
-            self._leave(query_id, query, Cause(feed, "moved", reading, before))
-        for query_id, query in entered:
+        state.known[stream] = reading
+        passes: list[tuple[Fraction, bool, Standing, Cause]] = []
+        left: list[tuple[Standing, Cause]] = []
+        entered: list[tuple[Standing, Cause]] = []
+        patterns: list[tuple[Standing, Cause]] = []
+        for standing in self._on(feed):
+            query, pair = standing.query, standing.pair(stream)
+            before = None if stream in standing.strangers else last
+            standing.strangers.discard(stream)
+            previous = None if before is None else (before.event_time, before.value)
             reason = "first_seen" if before is None else "moved"
-            self._enter(query_id, query, Cause(feed, reason, reading, before))
+            cause = Cause(stream, reading.event_time, reading.value, reason, previous)
+            if before is not None and query.passes:
+                passes += [(share, enters, standing, at) for share, enters, at in self._passes(query, before, reading)]
+            inside = query.stays(reading) if pair.inside else query.enters(reading)
+            if inside != pair.inside:
+                crossed = patterns if query.pattern is not None else entered if inside else left
+                crossed.append((standing, cause))
+        for _, enters, standing, at in sorted(passes, key=lambda one: one[:2]):
+            self._ledger.take_pass("+" if enters else "-", standing, at)
+        for standing, cause in [*left, *entered, *patterns]:
+            self._ledger.cross(standing, cause)
 
-    def _enter(self, query_id: str, query: Query, cause: Cause, silently: bool = False) -> None:
-        self._members[query_id, cause.feed, cause.now.stream] = "silent" if silently else "loud"
-        if not silently:
-            self._say("+", query_id, query, cause)
+    def _passes(self, query: Query, before: Reading, now: Reading) -> Iterator[tuple[Fraction, bool, Cause]]:
+        """Yield (share of the way, whether it enters, cause) for both ends of each visit between two readings.
 
-    def _leave(self, query_id: str, query: Query, cause: Cause) -> None:
-        # Whoever came in silently goes silently, whatever ends it: a consumer never sees a - without its +.
-        if self._members.pop((query_id, cause.feed, cause.now.stream)) == "loud":
-            self._say("-", query_id, query, cause)
+        Both readings must be in scope and outside.
+        """
+        if not (query.in_scope(before) and query.in_scope(now)) or query.enters(before) or query.enters(now):
+            return
+        lonlat, previous = self._feeds[query.feed].lonlat, (before.event_time, before.value)
+        for visit in visits(query.region, before.value, now.value, lonlat=lonlat):
+            for enters, share in zip((True, False), visit, strict=True):
+                time = before.event_time + round((now.event_time - before.event_time) * share)
+                value = tuple(map(float, point_on(before.value, now.value, share, lonlat=lonlat)))
+                yield share, enters, Cause(now.stream, time, value, "moved", previous, is_pass=True)
 
-    def _say(self, sign: str, query_id: str, query: Query, cause: Cause) -> None:
-        now, before = cause.now, cause.before
-        self.events.append(
-            Event(
-                sign=sign,
-                query_id=query_id,
-                version=query.version,
-                feed=cause.feed,
-                stream=cause.now.stream,
-                event_time=now.event_time,
-                reason=cause.reason,
-                value=now.value,
-                previous=None if before is None else (before.event_time, before.value),
-            )
-        )
+    # -- time ---------------------------------------------------------------------------------------------
 
-    def _parse(self, version: int, definition: Definition) -> Query:
-        rest: Definition = {"tags": {}} | definition
-        feed, box = rest.pop("feed"), rest.pop("region")["box"]
-        bounds, streams = rest.pop("bounds", "[)"), rest.pop("streams", None)
-        silent = rest.pop("initial", "emit") == "silent"
-        cuts = tuple(_cuts(box.get(name, (None, None)), bounds) for name in self._dimensions[feed])
-        watched = None if streams is None else frozenset(streams)
-        return Query(version, feed, cuts, watched, silent, json.dumps(rest, sort_keys=True))
+    def _fire(self, feed: str, before: int) -> None:
+        """Fire everything due before a time, by moment, kind and query."""
+        while timers := [timer for timer in self._timers(feed) if timer.due < before]:
+            timer = min(timers)
+            query_id, stream = timer.query_id.decode(), timer.stream
+            if timer.kind is Due.CROSSING:
+                self._ledger.fire(self._standing[query_id], stream, timer.due)
+            elif timer.kind is Due.QUERY:
+                self._expire_query(feed, query_id, timer.due)
+            elif query_id:
+                self._forget_for(self._standing[query_id], stream, timer.due)
+            else:
+                for standing in self._on(feed):
+                    self._forget_for(standing, stream, timer.due)
+                del self._states[feed].known[stream]
+
+    def _timers(self, feed: str) -> Iterator[Timer]:
+        """Yield everything that waits for time."""
+        state = self._states[feed]
+        for stream, last in state.known.items():
+            if state.feed.stream_ttl is not None:
+                yield Timer(last.event_time + state.feed.stream_ttl, Due.STREAM, b"", stream)
+        for standing in self._on(feed):
+            query, query_id = standing.query, standing.query_id.encode()
+            for stream, pair in standing.pairs.items():
+                if pair.waits is not None:
+                    sign, cause = pair.waits
+                    wait = query.stay_for if sign == "+" else query.away_for
+                    yield Timer(cause.time + (query.within or wait), Due.CROSSING, query_id, stream)
+            if query.stream_ttl is not None:
+                for stream in state.known.keys() - standing.strangers:
+                    yield Timer(state.known[stream].event_time + query.stream_ttl, Due.STREAM, query_id, stream)
+            if standing.due is not None:
+                yield Timer(standing.due, Due.QUERY, query_id, "")
+
+    def _forget_for(self, standing: Standing, stream: str, due: int) -> None:
+        """Let a stream be unknown to a query, since it was silent."""
+        standing.strangers.add(stream)
+        value = self._states[standing.query.feed].known[stream].value
+        self._ledger.end(standing, Cause(stream, due, value, "stream_expired"))
+
+    def _expire_query(self, feed: str, query_id: str, due: int) -> None:
+        standing = self._standing.pop(query_id)
+        for last in self._states[feed].known.values():
+            self._ledger.end(standing, Cause(last.stream, due, last.value, "query_expired"))
+        self.answers.append(Answer(standing.query.version - 1, query_id, "expired"))
+
+    def _start_ttls(self, feed: str, time: int) -> None:
+        for standing in self._on(feed):
+            if standing.awaits_clock:
+                standing.due, standing.awaits_clock = time + (standing.query.ttl or 0), False
+
+    def _on(self, feed: str) -> list[Standing]:
+        """Return the queries of a feed, by the bytes of their ids."""
+        chosen = [standing for standing in self._standing.values() if standing.query.feed == feed]
+        return sorted(chosen, key=lambda standing: standing.query_id.encode())
 
 
-def broken_ledgers(events: Iterable[Event]) -> list[str]:
-    """Return what breaks the ledger: signs that do not alternate from +, or event times that go back."""
-    broken = []
-    latest: dict[tuple[str, str, str], Event] = {}
-    for event in events:
-        key = (event.query_id, event.feed, event.stream)
-        before = latest.get(key)
-        if event.sign == ("-" if before is None else before.sign):
-            broken.append(f"{event} repeats the sign of {before}")
-        if before is not None and event.event_time < before.event_time:
-            broken.append(f"{event} is older than {before}")
-        latest[key] = event
-    return broken
+def _released(state: FeedState, in_time: list[Arrived]) -> list[Reading]:
+    """Return the readings whose turn it is, by (event time, partition, offset); hold the others."""
+    waiting = sorted([*state.held, *in_time], key=lambda one: (one.reading.event_time, one.partition, one.number))
+    if not state.feed.max_lateness:
+        return [one.reading for one in waiting]
+    state.held = [one for one in waiting if not state.has_passed(one.reading.event_time)]
+    return [one.reading for one in waiting if state.has_passed(one.reading.event_time)]
 
 
-def _cuts(ends: tuple[float | None, float | None], bounds: str) -> tuple[Cut, Cut]:
-    lo, hi = ends
-    lower = (-math.inf, BEFORE) if lo is None else (float(lo), BEFORE if bounds[0] == "[" else AFTER)
-    upper = (math.inf, BEFORE) if hi is None else (float(hi), AFTER if bounds[1] == "]" else BEFORE)
-    return lower, upper
-
-
-def _without_version(query: Query) -> tuple[Any, ...]:
-    return query.feed, query.cuts, query.streams, query.silent, query.extras
+def _due(query: Query, state: FeedState) -> tuple[int | None, bool]:
+    """Return when a query that is put now ends, and whether that is yet to be seen."""
+    if query.expires_at is not None or query.ttl is None:
+        return query.expires_at, False
+    return (None, True) if state.clock is None else (state.clock + query.ttl, False)

@@ -1,0 +1,129 @@
+"""The scenarios against the oracle alone: what everything else is compared with must itself be right."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conformance.play import ControlRecord, Seen, play
+from tests.conformance.scenario import Commands, Scenario, load
+from tests.oracle import Event, Feed, Oracle, Reading
+
+pytestmark = pytest.mark.unit
+
+KINDS = ("border", "transition")
+GIVEN = load(Path(__file__).parents[1] / "scenarios" / "given.jsonl")
+
+
+class OracleBackend:
+    """One oracle for one scenario. What must be refused is not the oracle's to say: the scenario knows it."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._feeds = {name: read_feed(options) for name, options in scenario.feeds.items()}
+        self._oracle = Oracle(self._feeds)
+        self._refusals = {
+            record: step.reply.removeprefix("rejected:")
+            for step in scenario.steps
+            if isinstance(step, Commands) and step.reply.startswith("rejected:")
+            for record in step.records
+            if record[1] is not None
+        }
+        self._n_commands = 0
+        self._n_events = 0
+        self._n_answers = 0
+        self._arrived: dict[str, list[Reading]] = {}
+        self._dead: list[tuple[str, str]] = []
+
+    def restart(self, how: str) -> None:
+        """A definition has no state to lose."""
+
+    def command(self, records: Sequence[ControlRecord]) -> list[int]:
+        """Apply commands; return their offsets."""
+        first = self._n_commands
+        for offset, (query_id, value) in enumerate(records, start=first):
+            if (query_id, value) in self._refusals:
+                self._oracle.refuse(offset, query_id, self._refusals[query_id, value])
+            elif value is None:
+                self._oracle.delete(offset, query_id)
+            else:
+                self._oracle.put(offset, query_id, json.loads(value))
+        self._n_commands += len(records)
+        return list(range(first, self._n_commands))
+
+    def publish(self, feed: str, values: Sequence[bytes]) -> None:
+        """Keep readings for the end of the batch, and dead letters."""
+        for value in values:
+            reading = read_reading(value, self._feeds[feed])
+            if isinstance(reading, str):
+                self._dead.append((feed, reading))
+            else:
+                self._arrived.setdefault(feed, []).append(reading)
+
+    def settle(self) -> Seen:
+        """End the batch; return what it says."""
+        for feed in self._feeds:
+            self._oracle.advance(feed, {0: self._arrived.get(feed, [])})
+        replies = [
+            {"query_id": answer.query_id, "status": answer.status, "control_offset": answer.offset}
+            | ({"error": {"code": answer.code, "message": ""}} if answer.code else {})
+            for answer in self._oracle.answers[self._n_answers :]
+        ]
+        numbered = list(enumerate(self._oracle.events))[self._n_events :]
+        self._n_answers, self._n_events = len(self._oracle.answers), len(self._oracle.events)
+        dead, self._dead, self._arrived = self._dead, [], {}
+        return Seen(replies, [as_message(event, str(number)) for number, event in numbered], dead)
+
+
+def read_feed(options: dict[str, Any]) -> Feed:
+    lateness = int(options.get("max_lateness", "0s").removesuffix("s")) * 1000
+    return Feed(tuple(options["dimensions"]), options.get("space") == "lonlat", lateness)
+
+
+def read_reading(value: bytes, feed: Feed) -> Reading | str:
+    """Return the reading, or the code of a dead letter."""
+    try:
+        fields = json.loads(value)
+    except ValueError:
+        return "not_json"
+    if not isinstance(fields, dict):
+        return "not_json"
+    needed: list[Any] = [fields.get(name) for name in ("id", "ts", *feed.dimensions)]
+    if None in needed:
+        return "missing_field"
+    if not all(isinstance(number, int | float) for number in needed[1:]):
+        return "wrong_type"
+    stream, event_time, *point = needed
+    attributes = {name: fields[name] for name in fields if name == "group"}
+    return Reading(stream, event_time, tuple(map(float, point)), tuple(attributes.items()))
+
+
+def as_message(event: Event, event_id: str) -> dict[str, Any]:
+    return {
+        "event_id": event_id,
+        "kind": "border" if event.pattern is None else "transition",
+        "query_id": event.query_id,
+        "stream_id": event.stream,
+        "sign": event.sign,
+        "reason": event.reason,
+        "event_time": event.event_time,
+        "pass": event.is_pass,
+        "confirmed_time": event.confirmed_time,
+        "pattern": event.pattern,
+        "began": event.began,
+    }
+
+
+def kinds(scenario: Scenario) -> set[str]:
+    puts = [
+        json.loads(value) for step in scenario.steps if isinstance(step, Commands) for _, value in step.records if value
+    ]
+    return {definition["kind"] for definition in puts}
+
+
+@pytest.mark.parametrize("scenario", [pytest.param(one, id=one.name) for one in GIVEN if kinds(one) <= set(KINDS)])
+def test_the_oracle_meets_the_scenario(scenario: Scenario) -> None:
+    (outcome,) = play([scenario], OracleBackend(scenario))
+
+    assert outcome.differences == ()
