@@ -185,3 +185,18 @@ def test_topics_that_queries_name_are_checked_too(bmq: Bmq, place: Place, topics
     assert result.exit_code == 1
     assert result.stdout.splitlines()[0] == "broken: feed stocks, query q, stream s: - behind -, at event time 3"
     assert bmq("check-ledger", "--topic", place.topics.events).exit_code == 0
+
+
+def test_the_doctor_looks_at_the_clock_and_the_membership_topic(
+    bmq: Bmq, topics: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BMQ_FEEDS__STOCKS__IDLE_ADVANCE", "30s")
+    compacted, other = topics("compacted", config={"cleanup.policy": "compact"}), topics("other")
+
+    well = bmq("doctor", membership=compacted, clock=other).stdout
+    ill = bmq("doctor", membership=other, clock="bmq.no-clock-yet").stdout
+
+    assert f"ok    topics.membership: {compacted}, 1 partitions, compacted" in well
+    assert f"ok    topics.clock: {other}" in well
+    assert f"warn  topics.membership: {other} is not compacted" in ill
+    assert "warn  topics.clock: bmq.no-clock-yet is not there. The service makes it at its start" in ill
