@@ -5,6 +5,7 @@ Knows how edges lie in memory; the test itself is `kernels.shapes`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,9 +18,11 @@ SMALLEST = 64  # slots, slabs and edges that there is always room for
 EDGES_PER_SLAB = 4
 MOST_COPIES = 3  # of an edge on average: edges may be higher than slabs
 
+Rows = TypeVar("Rows", Float64s, Int64s)
+
 
 class ShapeStore:
-    """Shapes that come and go: 48 to 96 bytes an edge, 40 a slot, and at most as much again for those to come.
+    """Shapes that come and go: 48 to 96 bytes an edge, 40 a slot, and at most half as much again for those to come.
 
     Attributes
     ----------
@@ -28,7 +31,7 @@ class ShapeStore:
     """
 
     def __init__(self) -> None:
-        self.shapes = Shapes(np.zeros(SMALLEST, RECORD), np.zeros(SMALLEST, np.int64), np.zeros((SMALLEST, 4)))
+        self.shapes = Shapes(np.zeros(SMALLEST, RECORD), np.empty(SMALLEST, np.int64), np.empty((SMALLEST, 4)))
         self.on_globe = False
         self._n_slabs = 0  # entries of `slabs` that are in use or were
         self._n_edges = 0
@@ -130,35 +133,19 @@ def _cut(shape: Shape) -> _Cut:
         kind = kernel.CIRCLE_ON_GLOBE if shape.lonlat else kernel.CIRCLE
         circle = np.array([[*np.frombuffer(shape.vertices, dtype="<f8"), shape.radius, 0.0]])
         return _Cut(kind, 0.0, 0.0, -np.inf, np.array([0, 1]), circle)
-    edges = _edges(shape)
-    bottom, height = float(edges[:, 1].min()), float(np.ptp(edges[:, 1::2]))
-    east = float(edges[:, ::2].max()) if shape.lonlat else -np.inf
-    n_slabs = max(1, len(edges) // EDGES_PER_SLAB)
-    while True:
-        with np.errstate(over="ignore"):
-            slabs_per_unit = float(np.float64(n_slabs) / height) if height > 0.0 else 0.0
-        starts, copies = kernel.cut_into_slabs(edges, n_slabs, bottom, slabs_per_unit)
-        if len(copies) <= MOST_COPIES * len(edges):
-            return _Cut(kernel.POLYGON, bottom, slabs_per_unit, east, starts, copies)
-        n_slabs //= 2
+    vertices, ring_starts = np.frombuffer(shape.vertices, dtype="<f8").reshape(-1, 2), np.array(shape.ring_starts)
+    bottom, slabs_per_unit, largest_x, starts, edges = kernel.cut_polygon(
+        vertices, ring_starts, EDGES_PER_SLAB, MOST_COPIES
+    )
+    return _Cut(kernel.POLYGON, bottom, slabs_per_unit, largest_x if shape.lonlat else -np.inf, starts, edges)
 
 
-def _edges(shape: Shape) -> Float64s:
-    """Return the edges of a polygon, directed upward: float64[n, 4], as in `Shapes.edges`."""
-    vertices = np.frombuffer(shape.vertices, dtype="<f8").reshape(-1, 2)
-    # From each vertex to the next one, but from the last of a ring to none.
-    is_begin = np.ones(len(vertices), dtype=np.bool_)
-    is_begin[np.array(shape.ring_starts[1:]) - 1] = False
-    begins = np.flatnonzero(is_begin)
-    edges = np.concatenate((vertices[begins], vertices[begins + 1]), axis=1)
-    is_down = edges[:, 1] > edges[:, 3]
-    edges[is_down] = np.roll(edges[is_down], 2, axis=1)
-    return edges
-
-
-def _longer(kept: np.ndarray, n_more: int) -> np.ndarray:
-    """Return ``kept`` with as much room behind, and that for ``n_more`` rows."""
-    return np.concatenate((kept, np.zeros((max(SMALLEST, len(kept) + 2 * n_more), *kept.shape[1:]), kept.dtype)))
+def _longer(kept: Rows, n_more: int) -> Rows:
+    """Return ``kept`` with room behind for ``n_more`` rows, and for half as many again as there are then."""
+    n_needed = len(kept) + n_more
+    longer = np.empty((max(SMALLEST, n_needed + n_needed // 2), *kept.shape[1:]), dtype=kept.dtype)
+    longer[: len(kept)] = kept
+    return longer
 
 
 def _ranges(firsts: Int64s, stops: Int64s) -> Int64s:
