@@ -10,7 +10,7 @@ from bmq.errors import ControlCode
 from bmq.records import Reply, Status
 from bmq.wire.membership import render_membership
 from bmq.wire.replies import EffectiveReply, RejectedReply, render_replies
-from bmq.wire.schemas import CrossingEvent, ReadingEvent
+from bmq.wire.schemas import CrossingEvent, ReadingEvent, TransitionEvent
 from tests.crossings import FEED, Row, make_crossings
 
 CROSSING = {
@@ -45,7 +45,7 @@ def test_every_field_of_a_reply_can_be_read(written: type[BaseModel]) -> None:
     assert written.model_fields.keys() <= set(ReplyMessage.__struct_fields__)
 
 
-@pytest.mark.parametrize("written", [CrossingEvent, ReadingEvent])
+@pytest.mark.parametrize("written", [CrossingEvent, ReadingEvent, TransitionEvent])
 def test_every_field_of_an_event_can_be_read(written: type[BaseModel]) -> None:
     names = {field.alias or name for name, field in written.model_fields.items()}
     assert names <= set(Event.__struct_encode_fields__)
