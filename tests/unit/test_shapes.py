@@ -204,7 +204,7 @@ def polygon(ring: list[list[float]], feed: Feed = PLANE) -> Region:
         (polygon([[170, 0], [-170, 0], [-170, 9], [170, 9]], GLOBE), box(-180, 1, -175, 8), True),
         (polygon([[170, 0], [-170, 0], [-170, 9], [170, 9]], GLOBE), box(-180, 1, -165, 8), False),
         (polygon([[170, 0], [-170, 0], [-170, 9], [170, 9]], GLOBE), circle(-179, 4, 1e5, GLOBE), True),
-        (box(-180, -90, 180, 90), polygon([[170, 0], [-170, 0], [-170, 9]], GLOBE), True),
+        (box(-math.inf, -90, math.inf, 90), polygon([[170, 0], [-170, 0], [-170, 9]], GLOBE), True),
         (box(-180, -90, 179, 90), polygon([[170, 0], [-170, 0], [-170, 9]], GLOBE), False),
     ],
 )
