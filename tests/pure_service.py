@@ -1,28 +1,32 @@
 """The whole way of the bytes without Spark and Kafka: what the service does in one batch, as a loop.
 
-The same parsers, frames, monitors, deltas and renderers as in `bmq.job`, so that scenarios and random
-programs meet all of it in milliseconds. What is left out is Spark's plan and the state store.
+The same decode tasks, frames, monitors, deltas and renderers as in the service, so that scenarios and random programs
+meet all of it in milliseconds. What is left out is Spark's plan, which is two calls here, and the state store.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from bmq.job.decode import FRAME_SCHEMA, decode_control, decode_readings
+from bmq.job.plan import Plan
+from bmq.job.received import Frames, read_frames
+from bmq.job.replicas import Head
+from bmq.job.stateful import Outcome, render, run_batch
 from bmq.monitor.monitor import Monitor
-from bmq.records import Crossings, Feed
-from bmq.records.joining import concat_readings
-from bmq.wire.control import parse_command
-from bmq.wire.events import render_crossings
-from bmq.wire.frames import pack_commands, pack_readings, unpack_commands, unpack_readings
-from bmq.wire.readings import Decoder
+from bmq.records import Feed
+from bmq.wire.marks import render_mark
 from bmq.wire.replies import render_replies
 from bmq.wire.state import pack_delta, unpack_delta
 
 ControlRecord = tuple[str, bytes | None]
+Values = Sequence[bytes | None]
 RECORD_TIME = 1_700_000_000_000  # of every record; nothing but latency follows from it
+CONTROL, CLOCK, EVENTS = "control", "clock", "events"
 
 
 class PureService:
@@ -43,35 +47,47 @@ class PureService:
         self.dead: list[tuple[str, str]] = []
         self.n_late = 0
         self.next_offset = 0
-        self._feeds = feeds
-        self._decoders = {name: Decoder(feed) for name, feed in feeds.items()}
-        self._silent_tombstones_before = silent_tombstones_before
+        self._plan = _plan(feeds, n_shards, silent_tombstones_before)
+        self._next_offsets: dict[tuple[str, int], int] = {}
+        self._n_marks = 0
         self._monitors = [self._new_monitor() for _ in range(n_shards)]
         self._standbys = [self._new_monitor() for _ in range(n_shards)]
 
-    def run_batch(self, commands: Sequence[ControlRecord], values: Mapping[str, Sequence[bytes | None]]) -> None:
-        """Process control records, then the record values of each feed, as one batch."""
-        parsed = [
-            parse_command(query_id.encode(), value, offset, self._feeds, "bmq.")
-            for offset, (query_id, value) in enumerate(commands, start=self.next_offset)
+    def run_batch(
+        self,
+        commands: Sequence[ControlRecord],
+        values: Mapping[str, Values | Mapping[int, Values]],
+        marks: Iterable[tuple[str, int]] = (),
+    ) -> None:
+        """Process one batch.
+
+        Parameters
+        ----------
+        commands : control records.
+        values : feed -> the record values of its partition 0, or of each partition.
+        marks : (feed, how far its clock has come without readings).
+        """
+        rows = [
+            *decode_control(self._plan)(self._control_records(commands)),
+            *decode_control(self._plan)(self._mark_records(marks)),
         ]
-        self.next_offset += len(commands)
-        command_frame = pack_commands(parsed)
-        reading_frames = {feed: self._decode(feed, of_feed) for feed, of_feed in values.items()}
+        for feed, of_feed in values.items():
+            partitions = of_feed if isinstance(of_feed, Mapping) else {0: of_feed}
+            for partition, of_partition in partitions.items():
+                rows += decode_readings(self._plan)(self._feed_records(feed, partition, of_partition))
+        # Spark promises no order between the rows that one shard gets.
+        shuffled = pa.Table.from_batches(rows[::-1], FRAME_SCHEMA).to_pandas()
+        replies = []
         for shard, monitor in enumerate(self._monitors):
-            applied = monitor.apply(unpack_commands(command_frame))
-            self._tell(applied.crossings)
-            if shard == 0:  # every shard has every command
-                replies = render_replies(applied.replies, topic="replies", batch=0, feed_offsets={})
-                self.replies += _json_values(replies)
-            for feed, frames in reading_frames.items():
-                readings = unpack_readings(frames[shard])
-                if len(readings):
-                    advanced = monitor.advance(feed, concat_readings([readings]))
-                    self.n_late += advanced.n_late
-                    self._tell([advanced.crossings])
+            frames = read_frames(shuffled[shuffled["shard"] == self._plan.shard_keys[shard]])
+            outcome = run_batch(monitor, frames, self._plan.feeds)
+            replies.append(outcome.replies)
+            self._take(shard, frames, outcome)
             delta = pack_delta(monitor.take_delta())
             self._standbys[shard].apply_delta(unpack_delta(delta))
+        # Every shard has every command, so one may answer for all.
+        assert all(sorted(map(repr, of_shard)) == sorted(map(repr, replies[0])) for of_shard in replies)
+        self.replies += _json_values(render_replies(replies[0], topic="replies", batch=0, feed_offsets={}))
 
     def restart_from_snapshot(self) -> None:
         """Go on with monitors that were made from snapshots."""
@@ -86,8 +102,17 @@ class PureService:
         for monitor in [*self._monitors, *self._standbys]:
             monitor._check()
 
+    def _take(self, shard: int, frames: Frames, outcome: Outcome) -> None:
+        self.n_late += sum(outcome.late.values())
+        for letters in frames.dead_letters:
+            feeds, codes = letters["feed"].to_pylist(), letters["code"].to_pylist()
+            self.dead += [(self._plan.feeds[feed].topic, code) for feed, code in zip(feeds, codes, strict=True)]
+        frames.dead_letters.clear()  # no message of them is looked at
+        for messages in render(self._plan, shard, Head(), frames, replace(outcome, replies=[])):
+            self.events += _json_values(messages)
+
     def _new_monitor(self) -> Monitor:
-        return Monitor(self._feeds, self._silent_tombstones_before)
+        return Monitor(self._plan.feeds, self._plan.silent_tombstones_before)
 
     def _copy(self, monitor: Monitor) -> Monitor:
         copy = self._new_monitor()
@@ -95,18 +120,56 @@ class PureService:
             copy.apply_delta(unpack_delta(pack_delta(page)))
         return copy
 
-    def _decode(self, feed: str, values: Sequence[bytes | None]) -> list[bytes]:
-        keys = pa.nulls(len(values), pa.binary())
-        times = np.full(len(values), RECORD_TIME, dtype=np.int64)
-        decoded = self._decoders[feed].decode(keys, pa.array(values, pa.binary()), times)
-        self.dead += [(self._feeds[feed].topic, str(bad.code)) for bad in decoded.bad]
-        return pack_readings(decoded.readings, len(self._monitors))
+    def _control_records(self, commands: Sequence[ControlRecord]) -> list[pa.RecordBatch]:
+        first, self.next_offset = self.next_offset, self.next_offset + len(commands)
+        keys = [query_id.encode() for query_id, _ in commands]
+        return _records(CONTROL, 0, first, keys, [value for _, value in commands])
 
-    def _tell(self, crossings: Sequence[Crossings]) -> None:
-        for of_feed in crossings:
-            if len(of_feed):
-                batch = render_crossings(of_feed, self._feeds[of_feed.feed], topic="events")
-                self.events += _json_values(batch)
+    def _mark_records(self, marks: Iterable[tuple[str, int]]) -> list[pa.RecordBatch]:
+        values = [render_mark(feed, event_time) for feed, event_time in marks]
+        first, self._n_marks = self._n_marks, self._n_marks + len(values)
+        return _records(CLOCK, 0, first, [None] * len(values), values)
+
+    def _feed_records(self, feed: str, partition: int, values: Values) -> list[pa.RecordBatch]:
+        first = self._next_offsets.get((feed, partition), 0)
+        self._next_offsets[feed, partition] = first + len(values)
+        return _records(self._plan.feeds[feed].topic, partition, first, [None] * len(values), values)
+
+
+def _plan(feeds: Mapping[str, Feed], n_shards: int, silent_tombstones_before: int) -> Plan:
+    return Plan(
+        run_id="pure",
+        feeds=dict(feeds),
+        shard_keys=tuple(range(70, 70 + n_shards)),  # a key is no number of a shard
+        start_offsets={},
+        silent_tombstones_before=silent_tombstones_before,
+        replies_topic="replies",
+        events_topic=EVENTS,
+        dead_letter_topic="dead-letter",
+        clock_topic=CLOCK,
+        membership_topic=None,
+        events_key="stream_id",
+        events_layout="crossing",
+        output_prefix="bmq.",
+        client_options={},
+        reserved_topics=frozenset(),
+    )
+
+
+def _records(topic: str, partition: int, first: int, keys: Values, values: Values) -> list[pa.RecordBatch]:
+    """Return the columns of Spark's Kafka source, as at most one batch."""
+    n = len(values)
+    if not n:
+        return []
+    columns = {
+        "key": pa.array(keys, pa.binary()),
+        "value": pa.array(values, pa.binary()),
+        "topic": pa.repeat(topic, n),
+        "partition": pa.array(np.full(n, partition, np.int32)),
+        "offset": pa.array(np.arange(first, first + n)),
+        "timestamp": pa.array(np.full(n, 1000 * RECORD_TIME), pa.timestamp("us", "UTC")),
+    }
+    return [pa.RecordBatch.from_pydict(columns)]
 
 
 def _json_values(messages: pa.RecordBatch) -> list[dict[str, Any]]:
