@@ -278,7 +278,7 @@ class WhereIndex:
     def _check(self) -> None:
         """State every invariant; for tests."""
         self._few._check()
-        slots = []
+        slots: list[int] = []
         for where, condition in self._conditions.items():
             assert condition.where == where
             assert condition.slots
