@@ -156,7 +156,6 @@ class ShapeGrid:
             self._n_rows,
             self._starts,
             self._entries,
-            table.regions,
             table.slots,
             self._store.shapes,
             previous,

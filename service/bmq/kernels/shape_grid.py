@@ -260,7 +260,6 @@ def crossed_shapes(
     n_rows: int,
     starts: Int32s,
     entries: Entries,
-    regions: Float64s,
     slots: Int32s,
     shapes: Shapes,
     previous: Float64s,
@@ -283,8 +282,6 @@ def crossed_shapes(
         Cell c lists ``entries[starts[c]:starts[c + 1]]``.
     entries : ENTRY[n_entries + 1]
         The first entry of a cell is read before it is known whether it has one.
-    regions : float64[m, 2, 2]
-        Bounding boxes of the shapes.
     slots : int32[m]
         Query slot of each row, negative where it was deregistered.
     shapes : Shapes
@@ -323,6 +320,7 @@ def crossed_shapes(
     touched = np.empty((longest + 1) * BLOCK, dtype=np.int32)  # only to have read what comes next
     touched_edges = np.empty(64 * BLOCK, dtype=np.float64)
     met_rows, met_moves = np.empty(64 * BLOCK, dtype=np.int64), np.empty(64 * BLOCK, dtype=np.int64)
+    met_slots = np.empty(64 * BLOCK, dtype=np.int64)
     # Of each candidate: the edges at the height of prev, then of cur.
     starts_of_edges, stops_of_edges = (
         np.empty((2, 64 * BLOCK), dtype=np.int64),
@@ -358,6 +356,7 @@ def crossed_shapes(
         visits += n_entries
         if n_entries > met_rows.size:
             met_rows, met_moves = np.empty(2 * n_entries, dtype=np.int64), np.empty(2 * n_entries, dtype=np.int64)
+            met_slots = np.empty(2 * n_entries, dtype=np.int64)
             touched_edges = np.empty(2 * n_entries, dtype=np.float64)
             starts_of_edges = np.empty((2, 2 * n_entries), dtype=np.int64)
             stops_of_edges = np.empty((2, 2 * n_entries), dtype=np.int64)
@@ -375,43 +374,29 @@ def crossed_shapes(
                 is_met = (low_y <= from_y) & (from_y <= high_y) & (low_x <= max_x) & (min_x <= high_x)
                 n_met += is_met | ((low_x <= to_x) & (to_x <= high_x) & (low_y <= max_y) & (min_y <= high_y))
         # 3.
-        n_near = 0
+        n_new = 0
         for k in range(n_met):
             row, i = met_rows[k], met_moves[k]
-            is_new = (last_move[row] != i + 1) & (slots[row] >= 0)
+            slot = slots[row]
+            met_slots[n_new], met_moves[n_new] = slot, i
+            n_new += (last_move[row] != i + 1) & (slot >= 0)
             last_move[row] = i + 1
-            is_near = _is_in_box(regions, row, previous, i) | _is_in_box(regions, row, current, i)
-            met_rows[n_near], met_moves[n_near] = row, i
-            n_near += is_new & is_near
         # 4.
-        for k in range(n_near):
-            slot, i = slots[met_rows[k]], met_moves[k]
+        for k in range(n_new):
+            slot, i = met_slots[k], met_moves[k]
             starts_of_edges[0, k] = slab_at(shapes, slot, previous[1, i])
             starts_of_edges[1, k] = slab_at(shapes, slot, current[1, i])
-        for k in range(n_near):
+        for k in range(n_new):
             for end in range(2):
                 slab = starts_of_edges[end, k]
                 starts_of_edges[end, k], stops_of_edges[end, k] = shapes.slabs[slab], shapes.slabs[slab + 1]
-        for k in range(n_near):
+        for k in range(n_new):
             touched_edges[k] = shapes.edges[starts_of_edges[0, k], 0] + shapes.edges[starts_of_edges[1, k], 3]
-        rows, queries, signs = make_room(rows, queries, signs, n_found, n_near)
-        for k in range(n_near):
-            row, i = met_rows[k], met_moves[k]
-            slot = slots[row]
-            was = _is_in_box(regions, row, previous, i) and slab_holds(
-                shapes, slot, starts_of_edges[0, k], stops_of_edges[0, k], previous[0, i], previous[1, i]
-            )
-            now = _is_in_box(regions, row, current, i) and slab_holds(
-                shapes, slot, starts_of_edges[1, k], stops_of_edges[1, k], current[0, i], current[1, i]
-            )
+        rows, queries, signs = make_room(rows, queries, signs, n_found, n_new)
+        for k in range(n_new):
+            slot, i = met_slots[k], met_moves[k]
+            was = slab_holds(shapes, slot, starts_of_edges[0, k], stops_of_edges[0, k], previous[0, i], previous[1, i])
+            now = slab_holds(shapes, slot, starts_of_edges[1, k], stops_of_edges[1, k], current[0, i], current[1, i])
             rows[n_found], queries[n_found], signs[n_found] = i, slot, 2 * now - 1
             n_found += was != now
     return rows[:n_found], queries[:n_found], signs[:n_found], visits
-
-
-@njit(cache=True, inline="always")
-def _is_in_box(regions: Float64s, row: int, values: Float64s, i: int) -> bool:
-    # & and not `and`: a branch for each comparison is guessed wrong too often.
-    x, y = values[0, i], values[1, i]
-    is_in_x = (regions[row, 0, 0] <= x) & (x < regions[row, 0, 1])
-    return bool(is_in_x & (regions[row, 1, 0] <= y) & (y < regions[row, 1, 1]))
