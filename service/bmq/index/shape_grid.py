@@ -12,8 +12,9 @@ from bmq.index.base import Moves, joined
 from bmq.index.layered import GROWTH, SMALLEST_LAYER, Layered
 from bmq.index.packed import PackedQueries
 from bmq.index.shapes import ShapeStore
-from bmq.kernels import shape_grid as kernel
+from bmq.kernels import shape_cells as kernel
 from bmq.kernels.grid_cells import step_of
+from bmq.kernels.shape_grid import crossed_shapes
 from bmq.kernels.shapes import POLYGON
 from bmq.records import Bools, Float64s, Int32s, Int64s, Region, Shape
 
@@ -151,7 +152,7 @@ class ShapeGrid:
     def moves(self, table: PackedQueries, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
         """Return the queries of ``table`` that each move enters or leaves; a position hint is not needed."""
         is_far: Bools = np.empty(streams.size, dtype=np.bool_)
-        found = kernel.crossed_shapes(
+        found = crossed_shapes(
             self._n_columns,
             self._n_rows,
             self._starts,
