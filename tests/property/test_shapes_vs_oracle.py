@@ -17,6 +17,7 @@ from bmq.wire.shapes import read_shape, wrapped_box
 from tests import shape_oracle as oracle
 
 N_SLOTS, N_STREAMS = 10, 3
+PLANE = Feed("plane", "plane", "id", ("x", "y"))
 GLOBE = Feed("globe", "globe", "id", ("lon", "lat"), lonlat=True)
 
 # A coarse grid puts readings on vertices and edges; far readings are far beyond all cells.
@@ -168,6 +169,52 @@ def test_a_point_belongs_to_exactly_one_tile_of_a_tiling(points: list[tuple[int,
     at = np.stack(np.meshgrid(*[np.arange(-1.0, 9.5, step)] * 2)).reshape(2, -1)
     n_tiles = np.bincount(areas.stab(at).rows, minlength=at.shape[1])
     assert n_tiles.tolist() == ((at >= 0) & (at < 8)).all(axis=0).astype(int).tolist()
+
+
+def many_shapes(rng: np.random.Generator, *, lonlat: bool) -> list[Region]:
+    """Return shapes of all sizes; on the globe half of them lie near the antimeridian."""
+    regions = []
+    for _ in range(60):
+        size = float(rng.choice([0.3, 3.0, 30.0]))
+        x, y = float(rng.choice([rng.uniform(-180, 180), 180.0, -180.0])), rng.uniform(-40, 40)
+        if rng.random() < 0.5:
+            radius = 111_195.0 * size if lonlat else size
+            regions.append(read_shape("circle", {"center": [x, y], "radius": radius}, GLOBE if lonlat else PLANE))
+            continue
+        angles = np.sort(rng.uniform(0, 2 * np.pi, rng.integers(3, 30)))
+        radii = size * rng.uniform(0.3, 1.0, angles.size)
+        longitude = x + radii * np.cos(angles)
+        longitude += 360.0 if longitude.min() < -180 else 0.0
+        regions.append(polygon([np.stack((longitude, y + radii * np.sin(angles)), axis=1).tolist()], lonlat=lonlat))
+    return regions
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    step=st.sampled_from([0.1, 2.0, 50.0]),
+    longest_way=st.sampled_from([1, 4, 1000]),
+    lonlat=st.booleans(),
+)
+def test_among_many_shapes_a_move_changes_what_holds_one_of_its_ends(
+    seed: int, step: float, longest_way: int, lonlat: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    regions = many_shapes(rng, lonlat=lonlat)
+    index = ShapeIndex(longest_way=longest_way)
+    slots = np.arange(len(regions), dtype=np.int32)
+    index.register(slots, regions)
+    before = np.stack((rng.uniform(-180, 180, 1500), rng.uniform(-70, 70, 1500)))
+    after = before + rng.normal(0, step, before.shape)
+    after[0] = np.mod(after[0] + 180, 360) - 180
+    after[1] = np.clip(after[1], -90, 90)
+    was, now = (
+        index.holds(np.tile(slots, before.shape[1]), np.repeat(ends, slots.size, axis=1)).reshape(-1, slots.size)
+        for ends in (before, after)
+    )
+    expected = [
+        (int(row), int(slot), int(now[row, slot]) - int(was[row, slot])) for row, slot in np.argwhere(was != now)
+    ]
+    assert crossings(index.moves(np.zeros(before.shape[1], dtype=np.int32), before, after)) == expected
 
 
 @given(
