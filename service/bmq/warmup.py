@@ -8,6 +8,7 @@ dimensions that leads to other kernels. No kernel is known here by name: a test 
 import json
 import time
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ from bmq.records.joining import concat_readings
 from bmq.wire.control import parse_command
 from bmq.wire.events import render_crossings
 from bmq.wire.frames import pack_readings, unpack_readings
+from bmq.wire.lateness import LateReadings
 from bmq.wire.readings import Decoder
 
 _FEEDS = {
@@ -27,6 +29,8 @@ _FEEDS = {
     for feed in (
         Feed("line", "line", "id", ("x",), event_time="ts"),
         Feed("plane", "plane", "id", ("x", "y"), event_time="ts"),
+        Feed("kinds", "kinds", "id", ("x", "y"), event_time="ts", attributes=("other",), stream_ttl_ms=1_000),
+        Feed("held", "held", "id", ("x",), event_time="ts", max_lateness_ms=1_000),
         Feed("space", "space", "id", ("x", "y", "z")),
         Feed("sheet", "sheet", "@key", ("x",), event_time="ts", format=Format.CSV),
         # What `auto` may choose later.
@@ -71,9 +75,41 @@ def warm_up() -> int:
                 n_events += _render(monitor.apply([command]).crossings)
             n_events += _advance(monitor, feed, len(_POSITIONS))
     n_events += _advance(monitor, next(iter(_FEEDS.values())), _N_GROWING)
+    n_events += _put_every_option(monitor)
     restored = Monitor(_FEEDS)
-    for page in monitor.snapshot():
+    for page in [*monitor.snapshot(), monitor.take_delta()]:
         restored.apply_delta(page)
+    return n_events
+
+
+def _put_every_option(monitor: Monitor) -> int:
+    """Put queries of every sort over one feed, move many streams, edit the queries, delete them, and put them again."""
+    feed = _FEEDS["kinds"]
+    box = {"box": {"x": [0, 10], "y": [0, 10]}}
+    sorts: dict[str, dict[str, Any]] = {
+        "noise": {"stay_for": "1ms", "away_for": "1ms", "cooldown": "1ms", "max_events": 9, "region": box},
+        "silent": {"cooldown": "1ms", "initial": "silent", "region": {"box": {"x": [0, None]}}},
+        "exit": {"exit_region": {"box": {"x": [-1, 11], "y": [-1, 11]}}, "region": box},
+        "pass": {"passes": True, "region": box},
+        "where": {"where": {"other": None}, "region": box},
+        "life": {"ttl": "1d", "stream_ttl": "500ms", "region": box},
+        "polygon": {"passes": True, "region": {"polygon": [[0, 0], [10, 0], [0, 10]]}},
+        "circle": {"passes": True, "region": {"circle": {"center": [5, 5], "radius": 2}}},
+        **{
+            pattern: {"kind": "transition", "pattern": pattern, "within": "1ms", "region": box}
+            for pattern in ("in_then_out", "in_not_out")
+        },
+    }
+    n_events = 0
+    for edit in ({}, {"tags": {"edited": True}}, None, {}):
+        commands = []
+        for query_id, options in sorts.items():
+            definition = {"kind": "border", "feed": feed.name, **options, **(edit or {})}
+            value = None if edit is None else json.dumps(definition).encode()
+            commands.append(parse_command(query_id.encode(), value, 0, _FEEDS, ""))
+        n_events += _render(monitor.apply(commands).crossings)
+        n_events += _advance(monitor, feed, _N_GROWING)
+        monitor.take_delta()
     return n_events
 
 
@@ -92,6 +128,8 @@ def _advance(monitor: Monitor, feed: Feed, n: int) -> int:
     values = pa.array([_record(feed, i) for i in range(n)], pa.binary())
     record_times = np.full(n, 1_700_000_000_000, dtype=np.int64)
     readings = Decoder(feed).decode(keys, values, record_times).readings
+    if feed.max_lateness_ms:
+        readings, _ = LateReadings(feed.max_lateness_ms).drop(readings, 0)
     frames = [unpack_readings(frame) for frame in pack_readings(readings, n_shards=2)]
     times = readings.event_times
     advanced = monitor.advance(feed.name, concat_readings(frames), Clock(int(times.max()), int(times.min())))

@@ -414,7 +414,7 @@ def test_edits_between_the_batches_do_what_the_rules_say_and_a_replica_knows_it(
     for _ in range(data.draw(st.integers(1, 8), label="steps")):
         query = data.draw(st.sampled_from(sorted(rules.queries)), label="query")
         slot, options = shard.query_slot(f"q{query}"), rules.queries[query]
-        actions = ["run"] * 4 + ["put", "durations", "drop", "told", "flush", "forget", "replica", "become", "restart"]
+        actions = ["run"] * 4 + ["put", "durations", "told", "flush", "forget", "replica", "become", "restart"]
         match data.draw(st.sampled_from(actions), label="step"):
             case "run":
                 items = data.draw(item_lists(rules.queries, clock), label="items")
@@ -432,10 +432,6 @@ def test_edits_between_the_batches_do_what_the_rules_say_and_a_replica_knows_it(
             case "durations":
                 changed = data.draw(queries(), label="options")
                 set_options(query, replace(changed, pattern=options.pattern, within_ms=changed.stay_for_ms))
-            case "drop":
-                for pair in rules.of(query).values():
-                    pair.waits = None
-                shard.pairs.drop_pending(slot)
             case "told" if options.pattern is None:
                 streams = data.draw(st.lists(st.integers(0, N_STREAMS - 1), unique=True), label="streams")
                 code = data.draw(st.sampled_from([engine.LOUD, engine.SILENT]), label="told")

@@ -119,10 +119,6 @@ class Pairs:
         codes = np.broadcast_to(told, streams.size).astype(np.int32)
         set_told(self._memberships.state, self._options, rows, codes)
 
-    def drop_pending(self, query: int) -> None:
-        """Drop the crossings of a query that wait, without a word."""
-        waits_kernel.drop_waiting(self._table_of(query).state, self._options, self._rows_of(query))
-
     def flush(self, query: int) -> Told:
         """Tell now what waits in a border query, confirmed when it began."""
         assert self._table_of(query) is self._memberships, f"query slot {query} is a transition query: drop what waits"

@@ -171,7 +171,16 @@ class StreamTable:
             previous_values = previous_values[:, applied]
         returned = kinds == kernel.RETURNED if self.can_expire else None
         return Chained(
-            rows, slots, times, kinds == kernel.MOVED, returned, values, previous_values, previous_times, ordinals, n_late
+            rows,
+            slots,
+            times,
+            kinds == kernel.MOVED,
+            returned,
+            values,
+            previous_values,
+            previous_times,
+            ordinals,
+            n_late,
         )
 
     @property

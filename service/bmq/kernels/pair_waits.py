@@ -191,15 +191,6 @@ def remove_gone(pairs: Table, options: Records, rows: Int32s) -> None:
 
 
 @njit(cache=True)
-def drop_waiting(pairs: Table, options: Records, rows: Int32s) -> None:
-    """Drop the crossings that wait in ``rows``. Raises nothing."""
-    for row in rows:
-        if pairs.rows[row].flags & WAITS:
-            end_wait(pairs, row)
-            note_change(pairs, options, row)
-
-
-@njit(cache=True)
 def begin_history(pairs: Table, options: Records, rows: Int32s, cooldown: bool, count: bool) -> None:
     """Forget when a + was told in ``rows`` (``cooldown``) or how many events were (``count``); renew the bounds.
 
