@@ -12,7 +12,9 @@ from tests.conformance.scenario import load
 FOLDER = Path(__file__).parents[1] / "scenarios"
 GIVEN = load(FOLDER / "given.jsonl")
 NOT_YET = set((FOLDER / "not_yet.txt").read_text(encoding="utf-8").splitlines())
+MORE = load(FOLDER / "more.jsonl", letter="m")
 WRONG = load(FOLDER / "wrong.jsonl", letter="w")
+BUILT = [one.name for one in GIVEN + MORE if one.name not in NOT_YET]
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
@@ -27,7 +29,7 @@ class Run:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory, bootstrap_servers: str) -> Run:
-    scenarios = GIVEN + WRONG
+    scenarios = GIVEN + MORE + WRONG
     folder = tmp_path_factory.mktemp("conformance")
     with running_service(scenarios, folder, bootstrap_servers) as backend:
         outcomes = {outcome.scenario.name: outcome for outcome in play(scenarios, backend)}
@@ -43,7 +45,7 @@ def test_the_ledger_of_all_scenarios_together_is_whole(run: Run) -> None:
     assert run.ledger_faults == []
 
 
-@pytest.mark.parametrize("name", [one.name for one in GIVEN if one.name not in NOT_YET])
+@pytest.mark.parametrize("name", BUILT)
 def test_the_scenario_is_met(name: str, outcomes: dict[str, Outcome]) -> None:
     assert outcomes[name].differences == ()
 
