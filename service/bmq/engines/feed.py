@@ -13,16 +13,15 @@ import numpy as np
 
 from bmq.engines.batch import Advanced, advance
 from bmq.engines.dues import DueQueries
-from bmq.engines.events import Events, When, join_events, no_events, some_events
-from bmq.engines.pair_items import PairItems
-from bmq.engines.pairs import AT_READING, END, IN, LOUD, NO, SILENT, Pairs
+from bmq.engines.edits import change_members, change_options, end_silent, events_at_rest, run_at_rest, watch_the_same
+from bmq.engines.events import Events, join_events, no_events
+from bmq.engines.pairs import END, Pairs
 from bmq.engines.passes import Passes
 from bmq.engines.query_table import FOREVER, NO_SLOT, QueryTable
 from bmq.engines.regions import WatchedRegions
 from bmq.engines.residents import Residents
 from bmq.engines.silent import SilentMembers
 from bmq.engines.telling import to_crossings
-from bmq.engines.tracked import events_of_pairs
 from bmq.index.stream_table import StreamTable
 from bmq.kernels.hashing import hash_ids
 from bmq.records import (
@@ -33,10 +32,7 @@ from bmq.records import (
     Feed,
     Float64s,
     Ids,
-    Initial,
-    Int8s,
     Int32s,
-    Kind,
     PairRows,
     Readings,
     Reason,
@@ -77,10 +73,10 @@ class FeedEngine:
             self.restore(query, due)
             return None
         replaced = self.queries.query(self.queries.slot(query.query_id)) if query.query_id in self.queries else None
-        if replaced is not None and _watch_the_same(replaced, query):
-            events = self._change_options(replaced, query, due)
+        if replaced is not None and watch_the_same(replaced, query):
+            events = change_options(self, replaced, query, due)
         else:
-            events = self._change_members(replaced, query, reason, due)
+            events = change_members(self, replaced, query, reason, due)
         return self._at_rest(events)
 
     def remove(self, query_id: str, reason: Reason, *, told_by: RegionQuery | None = None) -> Crossings | None:
@@ -92,10 +88,10 @@ class FeedEngine:
         slot = self.queries.slot(query_id)
         query = self.queries.query(slot)
         if query.is_tracked:
-            events = self._run_at_rest(slot, self.pairs.rows_of(slot)[0], END, reason)
+            events = run_at_rest(self, slot, self.pairs.rows_of(slot)[0], END, reason)
         else:
-            left = self._end_silent(query_id, self.members(slot))
-            events = self._events_at_rest(slot, left, Sign.LEFT, reason)
+            left = end_silent(self, query_id, self.members(slot))
+            events = events_at_rest(self, slot, left, Sign.LEFT, reason)
         crossings = self._at_rest([events], told_by)
         self.drop(query_id)
         return crossings
@@ -135,7 +131,7 @@ class FeedEngine:
             old = self.queries.query(slot)
             if old.is_tracked and not (query.is_tracked and old.kind is query.kind):
                 self.pairs.forget(slot)
-        slot = self._remember(query, due)
+        slot = self.remember(query, due)
         if query.is_tracked:
             self.pairs.set_options(slot, query)
 
@@ -200,96 +196,6 @@ class FeedEngine:
     def _query_id(self, slot: int) -> str:
         return self.queries.query(slot).query_id
 
-    # -- what a put changes -------------------------------------------------------------------------------
-
-    def _change_options(self, old: RegionQuery, new: RegionQuery, due: int) -> list[Events]:
-        """Replace a query that watches what it did: memberships and what waits stay."""
-        slot = self.queries.slot(old.query_id)
-        self._remember(new, due)
-        if not old.is_tracked and new.is_tracked:
-            members = self.members(slot)
-            told = self._told_of_plain(old.query_id, members)
-            self._end_silent(old.query_id, members)
-            self.pairs.set_options(slot, new)
-            self.pairs.set_told(slot, members, told)
-        elif new.is_tracked:
-            self.pairs.set_options(slot, new)
-        elif old.is_tracked:
-            events = self.pairs.flush(slot)
-            streams, told, _ = self.pairs.rows_of(slot)
-            self.pairs.forget(slot)
-            self.silent.begin_all(new.query_id, self._texts(streams[told == SILENT]))
-            return [events_of_pairs(events)]
-        return []
-
-    def _change_members(self, old: RegionQuery | None, new: RegionQuery, reason: Reason, due: int) -> list[Events]:
-        """Register a query, or replace one that watched something else; return what begins and ends.
-
-        1. Who was told inside before.
-        2. Who is inside now.
-        3. Those who are no longer leave.
-        4. Those who stay are told as they were.
-        5. Those who are new enter.
-        """
-        told, codes, inside = self._told_before(old)  # 1
-        was_tracked = old is not None and old.is_tracked
-        slot = self._remember(new, due)
-        now = self.members(slot)  # 2
-        exit_slot = self.queries.exit_slot(slot)
-        if exit_slot != NO_SLOT and exit_slot in self.regions:
-            now = np.union1d(now, np.intersect1d(inside, self.members(exit_slot)))
-        if new.kind is Kind.TRANSITION:
-            now = now[:0]  # what is no crossing is nothing to it
-        stays = np.isin(told, now, assume_unique=True)
-        events = []
-        if was_tracked:  # 3
-            gone = np.setdiff1d(self.pairs.rows_of(slot)[0], told[stays])
-            events.append(self._run_at_rest(slot, gone, END, reason))
-        elif old is not None:
-            left = self._end_silent(new.query_id, told[~stays])
-            events.append(self._events_at_rest(slot, left, Sign.LEFT, reason))
-        if was_tracked and (not new.is_tracked or new.kind is not (old.kind if old else None)):  # 4
-            self.pairs.forget(slot)
-        if new.is_tracked:
-            self.pairs.set_options(slot, new)
-            self._tell_silently(slot, told[stays], codes[stays])
-            if not was_tracked:
-                self._end_silent(new.query_id, told[stays])
-        elif was_tracked:
-            self.silent.begin_all(new.query_id, self._texts(told[stays][codes[stays] == SILENT]))
-        entered = np.setdiff1d(now, told, assume_unique=True)  # 5
-        silently = new.initial is Initial.SILENT
-        if new.is_tracked and silently:
-            self._tell_silently(slot, entered, np.full(entered.size, SILENT, dtype=np.int8))
-        elif new.is_tracked:
-            events.append(self._run_at_rest(slot, entered, IN, reason))
-        elif silently:
-            self.silent.begin_all(new.query_id, self._texts(entered))
-        else:
-            events.append(self._events_at_rest(slot, entered, Sign.ENTERED, reason))
-        return events
-
-    def _tell_silently(self, slot: int, streams: Int32s, told: Int8s) -> None:
-        if streams.size:
-            self.pairs.set_told(slot, streams, told)
-
-    def _told_before(self, query: RegionQuery | None) -> tuple[Int32s, Int8s, Int32s]:
-        """Return the streams told inside, ascending, how (LOUD or SILENT), and the streams that were inside."""
-        if query is None:
-            return _no_slots(), np.empty(0, dtype=np.int8), _no_slots()
-        slot = self.queries.slot(query.query_id)
-        if not query.is_tracked:
-            members = self.members(slot)
-            return members, self._told_of_plain(query.query_id, members), members
-        streams, told, inside = self.pairs.rows_of(slot)
-        order = np.argsort(streams)
-        streams, told, inside = streams[order], told[order], inside[order]
-        return streams[told != NO], told[told != NO], streams[inside]
-
-    def _told_of_plain(self, query_id: str, members: Int32s) -> Int8s:
-        silent = [self.silent.is_silent(query_id, text) for text in self._texts(members)] if self.silent else False
-        return np.where(silent, SILENT, LOUD) * np.ones(members.size, dtype=np.int8)
-
     # -- members ------------------------------------------------------------------------------------------
 
     def members(self, region_slot: int) -> Int32s:
@@ -311,54 +217,14 @@ class FeedEngine:
             keep[i] = not self.silent.end(query_id, self.streams.text_of(int(events.streams[i])))
         return keep
 
-    def _events_at_rest(self, slot: int, streams: Int32s, sign: Sign, reason: Reason) -> Events:
-        """Return events that no reading caused: each stream's last time and value."""
-        return some_events(
-            streams.size,
-            queries=np.full(streams.size, slot, dtype=np.int32),
-            streams=streams,
-            moments=self.streams.last_times[streams],
-            when=When.AT_READING,
-            signs=sign,
-            reasons=reason,
-            ordinals=self.streams.ordinals[streams],
-            values=self.streams.values[: self.n_dims, streams],
-        )
-
-    def _run_at_rest(self, slot: int, streams: Int32s, action: int, reason: Reason) -> Events:
-        n = streams.size
-        times = self.streams.last_times[streams]
-        items = PairItems(
-            queries=np.full(n, slot, dtype=np.int32),
-            streams=streams.astype(np.int32),
-            moments=times,
-            classes=np.full(n, AT_READING, dtype=np.int8),
-            actions=np.full(n, action, dtype=np.int8),
-            reasons=np.full(n, reason, dtype=np.int8),
-            event_times=times,
-            ordinals=self.streams.ordinals[streams],
-            rows=np.full(n, -1, dtype=np.int32),
-            passes=np.zeros(n, dtype=np.int32),
-            values=np.ascontiguousarray(self.streams.values[: self.n_dims, streams]),
-        )
-        return events_of_pairs(self.pairs.run(items, NEVER))
-
     def _at_rest(self, parts: list[Events], told_by: RegionQuery | None = None) -> Crossings | None:
         events = join_events([part for part in parts if len(part)] or [no_events(self.n_dims)])
         return to_crossings(self, events, None, None, told_by) if len(events) else None
 
-    def _end_silent(self, query_id: str, left: Int32s) -> Int32s:
-        """End the silent ones among the memberships that end, and return the others: those have an event."""
-        if query_id not in self.silent.query_ids():
-            return left
-        return left[self.silent.end_all(query_id, self._texts(left))]
-
-    def _texts(self, slots: Int32s) -> list[str]:
-        return [self.streams.text_of(int(slot)) for slot in slots]
-
     # -- tables -------------------------------------------------------------------------------------------
 
-    def _remember(self, query: RegionQuery, due: int) -> int:
+    def remember(self, query: RegionQuery, due: int) -> int:
+        """Set the tables to a query and return its slot; what is kept of its streams stays."""
         replaced = self.queries.query(self.queries.slot(query.query_id)) if query.query_id in self.queries else None
         exit_before = self.queries.exit_slot(self.queries.slot(query.query_id)) if replaced is not None else NO_SLOT
         slot = self.queries.put(query, self._stream_ttl(query))
@@ -401,19 +267,7 @@ class FeedEngine:
             assert (slot in self.regions) == query.enabled
         # A silent member is a member.
         for query_id, stream in self.silent.pairs():
-            assert stream in self._texts(self.members(self.queries.slot(query_id)))
-
-
-def _watch_the_same(one: RegionQuery, other: RegionQuery) -> bool:
-    """Return whether both look at the same streams in the same way, so that what is known of them stays."""
-    return all(
-        getattr(one, name) == getattr(other, name)
-        for name in ("region", "exit_region", "streams", "where", "enabled", "stream_ttl_ms", "pattern")
-    )
-
-
-def _no_slots() -> Int32s:
-    return np.empty(0, dtype=np.int32)
+            assert stream in [self.streams.text_of(int(slot)) for slot in self.members(self.queries.slot(query_id))]
 
 
 def _ids_of(texts: tuple[str, ...]) -> Ids:
