@@ -28,20 +28,14 @@ class Origin(msgspec.Struct, frozen=True):
     ----------
     start_offsets : feed -> partition -> offset of the first reading.
     control_end : end of the control topic then; deletes before it need no answer.
-    dimensions : feed -> its dimensions, in order.
-    topics : feed -> its topic.
-    attributes : feed -> its attributes, in order.
-    lonlat : the feeds whose dimensions are degrees.
+    feeds : feed -> the options that it must keep; see `bound_options`.
     clock_start : partition of the clock topic -> its end then: marks before it are about the run of another checkpoint.
     """
 
     shards: int
     start_offsets: dict[str, dict[int, int]]
     control_end: int
-    dimensions: dict[str, list[str]]
-    topics: dict[str, str]
-    attributes: dict[str, list[str]] = {}
-    lonlat: list[str] = []
+    feeds: dict[str, dict[str, Any]]
     clock_start: dict[int, int] = {}
     format: int = FORMAT
 
@@ -107,6 +101,25 @@ class CheckpointFolder:
             ) from error
 
 
+def bound_options(feeds: dict[str, Feed]) -> dict[str, dict[str, Any]]:
+    """Return feed -> option -> value, for the options that offsets or state are about."""
+    return {
+        name: {
+            "topic": feed.topic,
+            "dimensions": list(feed.dimensions),
+            "attributes": list(feed.attributes),
+            "space": "lonlat" if feed.lonlat else "plane",
+            # How a `where` was read, and what a stream and a time are.
+            "format": str(feed.format),
+            "stream_id": feed.stream_id,
+            "event_time": feed.event_time,
+            # Timers have fired, and readings are held, by this one.
+            "max_lateness": f"{feed.max_lateness_ms}ms",
+        }
+        for name, feed in feeds.items()
+    }
+
+
 def must_fit(origin: Origin, location: str, shards: int, feeds: dict[str, Feed]) -> None:
     """Raise ConfigError where the configuration does not fit the checkpoint."""
     if origin.shards != shards:
@@ -114,35 +127,16 @@ def must_fit(origin: Origin, location: str, shards: int, feeds: dict[str, Feed])
             f"job.shards is {shards}, but checkpoint {location!r} was made with {origin.shards}, and its streams are "
             f"divided that way. Set job.shards = {origin.shards}, or job.checkpoint to a new folder."
         )
-    for name, dimensions in origin.dimensions.items():
+    now = bound_options(feeds)
+    for name, options in origin.feeds.items():
         if name not in feeds:
             raise ConfigError(
                 f"checkpoint {location!r} has state of feed {name!r}, which the configuration no longer names. Put "
                 f"[feeds.{name}] back, or set job.checkpoint to a new folder."
             )
-        if feeds[name].topic != origin.topics[name]:
-            raise ConfigError(
-                f"feeds.{name}.topic is {feeds[name].topic!r}, but checkpoint {location!r} holds offsets of "
-                f"{origin.topics[name]!r}. Put it back, or set job.checkpoint to a new folder."
-            )
-        if list(feeds[name].dimensions) != dimensions:
-            raise ConfigError(
-                f"feeds.{name}.dimensions is {list(feeds[name].dimensions)}, but checkpoint {location!r} has values of "
-                f"{dimensions}, in that order. Put it back, or set job.checkpoint to a new folder."
-            )
-        attributes = origin.attributes.get(name, [])
-        if list(feeds[name].attributes) != attributes:
-            raise ConfigError(
-                f"feeds.{name}.attributes is {list(feeds[name].attributes)}, but checkpoint {location!r} has values of "
-                f"{attributes}, in that order. Put it back, or set job.checkpoint to a new folder."
-            )
-        was_lonlat = name in origin.lonlat
-        if feeds[name].lonlat != was_lonlat:
-            raise ConfigError(
-                f"feeds.{name}.space is {_space(feeds[name].lonlat)}, but checkpoint {location!r} has values in "
-                f"{_space(was_lonlat)}. Put it back, or set job.checkpoint to a new folder."
-            )
-
-
-def _space(is_lonlat: bool) -> str:
-    return '"lonlat"' if is_lonlat else '"plane"'
+        for option, value in options.items():
+            if now[name][option] != value:
+                raise ConfigError(
+                    f"feeds.{name}.{option} is {now[name][option]!r}, but checkpoint {location!r} was made with "
+                    f"{value!r}, and its state is about that. Put it back, or set job.checkpoint to a new folder."
+                )

@@ -19,7 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from bmq.config import Config
 from bmq.errors import ConfigError, ServiceError
-from bmq.job.checkpoint import CheckpointFolder, Origin, must_fit
+from bmq.job.checkpoint import CheckpointFolder, Origin, bound_options, must_fit
 from bmq.job.idle import ClockWriter, IdleFeeds
 from bmq.job.pipeline import start_pipeline
 from bmq.job.plan import Plan
@@ -168,25 +168,19 @@ def _bind(folder: CheckpointFolder, config: Config, topics: Topics) -> Origin:
             shards=config.job.shards,
             start_offsets=_offsets(feeds, topics.end_offsets if latest else topics.begin_offsets),
             control_end=topics.end_offsets([config.topics.control])[config.topics.control][0],
-            dimensions=_dimensions(feeds),
-            topics=_topics(feeds),
-            attributes=_attributes(feeds),
-            lonlat=_lonlat(feeds),
+            feeds=bound_options(feeds),
             clock_start=_clock_end(config, topics),
         )
     else:
         must_fit(found, config.job.checkpoint, config.job.shards, feeds)
         # Spark reads a topic that is new to a checkpoint from its beginning.
-        added = {name: feed for name, feed in feeds.items() if name not in found.dimensions}
+        added = {name: feed for name, feed in feeds.items() if name not in found.feeds}
         begin_offsets = _offsets(added, topics.begin_offsets)
         _must_begin_at_zero(added, begin_offsets)
         origin = msgspec.structs.replace(
             found,
             start_offsets=found.start_offsets | begin_offsets,
-            dimensions=found.dimensions | _dimensions(added),
-            topics=found.topics | _topics(added),
-            attributes=found.attributes | _attributes(added),
-            lonlat=[*found.lonlat, *_lonlat(added)],
+            feeds=found.feeds | bound_options(added),
             clock_start=found.clock_start or _clock_end(config, topics),
         )
     if origin != found:
@@ -235,22 +229,6 @@ def _must_begin_at_zero(added: dict[str, Feed], begin_offsets: dict[str, dict[in
                 f"{max(partitions.values())}; Spark takes up a topic only from its first record. Take the feed out, or "
                 "set job.checkpoint to a new folder."
             )
-
-
-def _topics(feeds: dict[str, Feed]) -> dict[str, str]:
-    return {name: feed.topic for name, feed in feeds.items()}
-
-
-def _dimensions(feeds: dict[str, Feed]) -> dict[str, list[str]]:
-    return {name: list(feed.dimensions) for name, feed in feeds.items()}
-
-
-def _attributes(feeds: dict[str, Feed]) -> dict[str, list[str]]:
-    return {name: list(feed.attributes) for name, feed in feeds.items()}
-
-
-def _lonlat(feeds: dict[str, Feed]) -> list[str]:
-    return [name for name, feed in feeds.items() if feed.lonlat]
 
 
 def _plan(config: Config, origin: Origin) -> Plan:
