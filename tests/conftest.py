@@ -15,6 +15,8 @@ from tests.brokers import Topics, running_broker
 # Speed is the job of bench/, not of the tests.
 settings.register_profile("dev", deadline=None, max_examples=50)
 settings.register_profile("ci", deadline=None, max_examples=200, derandomize=True)
+# For a night: other examples in each run, so a failure says how to make it again.
+settings.register_profile("nightly", deadline=None, max_examples=20_000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 TESTS = Path(__file__).parent

@@ -114,14 +114,14 @@ class Oracle:
     def put(self, offset: int, query_id: str, definition: Definition) -> None:
         """Register or replace a query; what this begins and ends is told at once."""
         old, query = self._standing.get(query_id), read_query(offset + 1, definition, self._feeds)
-        if old is not None and old.published.same_as(query):
+        if old is not None and old.query.same_as(query):
             self.answers.append(Answer(offset, query_id, "unchanged"))
             return
         self.answers.append(Answer(offset, query_id, "accepted"))
         state = self._states[query.feed]
-        new = Standing(query_id, query, query, *_due(query, state))
         if query.expires_at is not None and state.clock is not None and state.clock > query.expires_at:
-            new.query = replace(query, enabled=False)  # it is over before it begins
+            query = replace(query, enabled=False)  # it is over before it begins
+        new = Standing(query_id, query, *_due(query, state))
         if query.stream_ttl is not None:
             ends = {stream: last.event_time + query.stream_ttl for stream, last in state.known.items()}
             new.strangers = {stream for stream, due in ends.items() if state.has_passed(due)}
@@ -133,6 +133,8 @@ class Oracle:
         self._standing[query_id] = new
         for last in state.known.values():
             self._ledger.replace(old, new, last, reason)
+        # What begins in the past may be due already. It comes before the next command, wherever batches end.
+        self._fire_settled(query.feed)
 
     def delete(self, offset: int, query_id: str) -> None:
         """Remove a query; its streams leave at once."""
@@ -175,8 +177,7 @@ class Oracle:
         for reading in released:
             self._fire(feed, reading.event_time)
             self._apply(feed, reading)
-        if state.settled is not None:
-            self._fire(feed, state.settled)
+        self._fire_settled(feed)
 
     def inside(self) -> set[tuple[str, str, str]]:
         """Return every (query, feed, stream) whose membership has begun and not ended, silently or not."""
@@ -205,6 +206,8 @@ class Oracle:
     def _apply(self, feed: str, reading: Reading) -> None:
         """Apply one reading: passes, then leaves, then enters, then transitions, each by query id."""
         state, stream = self._states[feed], reading.stream
+        if state.feed.lonlat and reading.value[0] == 180:
+            reading = replace(reading, value=(-180.0, reading.value[1]))
         last = state.known.get(stream)
         if last is not None and reading.event_time < last.event_time:
             self.late[feed] += 1
@@ -247,6 +250,11 @@ class Oracle:
                 yield share, enters, Cause(now.stream, time, value, "moved", previous, is_pass=True)
 
     # -- time ---------------------------------------------------------------------------------------------
+
+    def _fire_settled(self, feed: str) -> None:
+        settled = self._states[feed].settled
+        if settled is not None:
+            self._fire(feed, settled)
 
     def _fire(self, feed: str, before: int) -> None:
         """Fire everything due before a time, by moment, kind and query."""

@@ -33,6 +33,14 @@ class Event:
     pattern: str | None = None
     began: int | None = None
 
+    def __str__(self) -> str:
+        """Return the text that scenarios have, with times in milliseconds."""
+        name = f"{self.query_id} {self.stream}@"
+        if self.pattern is not None:
+            return f"{self.pattern} {name}{self.began}..{self.event_time}"
+        text = f"{self.sign}{name}{self.event_time} {self.reason}{' pass' if self.is_pass else ''}"
+        return text if self.confirmed_time is None else f"{text} confirmed@{self.confirmed_time}"
+
 
 @dataclass(frozen=True)
 class Cause:
@@ -65,12 +73,11 @@ class Pair:
 class Standing:
     """A query in force.
 
-    ``published``: the definition; ``query``: what is in force of it. ``due``: when it ends. ``awaits_clock``: its ttl
-    runs from the earliest reading. ``strangers``: streams that its own stream_ttl has made unknown to it.
+    ``due``: when it ends. ``awaits_clock``: its ttl runs from the earliest reading. ``strangers``: streams that its
+    own stream_ttl has made unknown to it.
     """
 
     query_id: str
-    published: Query
     query: Query
     due: int | None = None
     awaits_clock: bool = False
@@ -122,7 +129,7 @@ class Ledger:
         if query.pattern is None:
             self._tell(sign, standing, cause, confirmed=due)
         elif query.pattern in ("in_not_out", "out_not_in"):
-            self._tell_pattern(standing, cause, cause.time, due)
+            self._tell_pattern(standing, replace(cause, previous=None), cause.time, due)
 
     # -- edits --------------------------------------------------------------------------------------------
 
@@ -151,8 +158,11 @@ class Ledger:
                 self._tell(sign, before, waiting, confirmed=waiting.time, version=query.version)
             if pair.told != "no" and not inside and pair.waits is None:
                 self._tell("-", before, cause, version=query.version)
-            if not (old.query.is_tracked and query.is_tracked):
-                pair.last_entered, pair.n_events = None, 0
+            # Another pause or another number counts from here.
+            if old.query.cooldown != query.cooldown:
+                pair.last_entered = None
+            if old.query.max_events != query.max_events:
+                pair.n_events = 0
         if pair.told == "no" and inside and pair.waits is None:
             if query.silent:
                 pair.told = "silent"
@@ -234,6 +244,7 @@ class Ledger:
                 event_time=time,
                 reason="",
                 value=cause.value,
+                previous=cause.previous,
                 pattern=query.pattern,
                 began=began,
             )

@@ -146,6 +146,8 @@ def visits(region: Region, begin: Value, end: Value, *, lonlat: bool) -> list[tu
     """
     if lonlat and abs(end[0] - begin[0]) > 180:  # the short way round
         end = (end[0] - math.copysign(360, end[0] - begin[0]), end[1])
+    if begin == end:
+        return []
     cuts = {Fraction(0), Fraction(1)}
     for turn in TURNS if lonlat else (0,):
         turned = [(point[0] + turn, *point[1:]) for point in (begin, end)]
