@@ -33,6 +33,9 @@ class Expiries:
     streams : int32[n], slots.
     moments : int64[n], epoch ms, p + T.
     ttls : int64[n], unknown to the queries with this `stream_ttl`; FOREVER: to those without one.
+    ordinals : int32[n]
+        0, but where the clock was past p + T before the reading at p came: how many came before it at p. An event id
+        needs it, since each of them ends the same way.
     values : float64[d, n], codes : int32[n] or None
         What the stream was at p.
     """
@@ -40,6 +43,7 @@ class Expiries:
     streams: Int32s
     moments: Int64s
     ttls: Int64s
+    ordinals: Int32s
     values: Float64s
     codes: Int32s | None
 
@@ -84,14 +88,14 @@ def find_silences(engine: "FeedEngine", chained: Chained | None, steps: Steps | 
             elapsed, earlier = _silence_before(engine, chained)
             lengths = np.where(chained.moved, np.maximum(elapsed, earlier), 0)
             found += [
-                _before_readings(chained, steps, np.flatnonzero((elapsed > ttl) & (earlier <= ttl)), ttl, ttl)
+                _before_readings(engine, chained, steps, np.flatnonzero((elapsed > ttl) & (earlier <= ttl)), ttl, ttl)
                 for ttl in by_query
             ]
             first_sights = _first_sights(engine, chained, steps, lengths, by_query[0])
         if chained.returned is not None:
             ttl = engine.feed.stream_ttl_ms
             assert ttl is not None
-            found.append(_before_readings(chained, steps, np.flatnonzero(chained.returned), ttl, FOREVER))
+            found.append(_before_readings(engine, chained, steps, np.flatnonzero(chained.returned), ttl, FOREVER))
     found += _at_end(engine, chained, settled, by_query)
     expiries = _join([one for one in found if one.streams.size], engine)
     return Silences(expiries, _leaves(engine, expiries), first_sights, lengths)
@@ -110,11 +114,22 @@ def _silence_before(engine: "FeedEngine", chained: Chained) -> tuple[Int64s, Int
     return elapsed, earlier
 
 
-def _before_readings(chained: Chained, steps: Steps, rows: Int64s, ttl: int, tag: int) -> Expiries:
+def _before_readings(
+    engine: "FeedEngine", chained: Chained, steps: Steps, rows: Int64s, ttl: int, tag: int
+) -> Expiries:
+    moments = chained.previous_times[rows] + ttl
+    ordinals = np.zeros(rows.size, dtype=np.int32)
+    if (moments < engine.settled).any():
+        # The reading before is one of this batch: what an earlier one left behind the clock, it also ended.
+        by_stream = np.argsort(chained.slots, kind="stable")
+        before = np.zeros_like(by_stream)
+        before[by_stream[1:]] = by_stream[:-1]
+        ordinals[:] = np.where(moments < engine.settled, chained.ordinals[before[rows]], 0)
     return Expiries(
         chained.slots[rows],
-        chained.previous_times[rows] + ttl,
+        moments,
         np.full(rows.size, tag, dtype=np.int64),
+        ordinals,
         steps.previous[:, rows],
         None if steps.previous_codes is None else steps.previous_codes[rows],
     )
@@ -143,8 +158,9 @@ def _at_end(engine: "FeedEngine", chained: Chained | None, settled: int, by_quer
 
 def _of_table(engine: "FeedEngine", slots: Int32s, ttl: int, tag: int) -> Expiries:
     values, codes = engine.split_codes(engine.streams.values[:, slots])
-    times = engine.streams.last_times[slots] + ttl
-    return Expiries(slots, times, np.full(slots.size, tag, dtype=np.int64), values, codes)
+    moments = engine.streams.last_times[slots] + ttl
+    ordinals = np.where(moments < engine.settled, engine.streams.ordinals[slots], 0).astype(np.int32)
+    return Expiries(slots, moments, np.full(slots.size, tag, dtype=np.int64), ordinals, values, codes)
 
 
 def _leaves(engine: "FeedEngine", expiries: Expiries) -> Events:
@@ -162,7 +178,7 @@ def _leaves(engine: "FeedEngine", expiries: Expiries) -> Events:
         when=When.STREAM_EXPIRED,
         signs=Sign.LEFT,
         reasons=Reason.STREAM_EXPIRED,
-        ordinals=np.zeros(rows.size, dtype=np.int32),
+        ordinals=expiries.ordinals[rows],
         values=expiries.values[:, rows],
     )
 
@@ -194,12 +210,14 @@ def _join(parts: list[Expiries], engine: "FeedEngine") -> Expiries:
     if not parts:
         none = np.empty(0, dtype=np.int64)
         codes = np.empty(0, dtype=np.int32) if engine.feed.attributes else None
-        return Expiries(np.empty(0, dtype=np.int32), none, none, np.empty((engine.n_dims, 0)), codes)
+        slots = np.empty(0, dtype=np.int32)
+        return Expiries(slots, none, none, slots, np.empty((engine.n_dims, 0)), codes)
     with_codes = [part.codes for part in parts if part.codes is not None]
     return Expiries(
         np.concatenate([part.streams for part in parts]),
         np.concatenate([part.moments for part in parts]),
         np.concatenate([part.ttls for part in parts]),
+        np.concatenate([part.ordinals for part in parts]),
         np.concatenate([part.values for part in parts], axis=1),
         np.concatenate(with_codes) if with_codes else None,
     )

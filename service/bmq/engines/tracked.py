@@ -91,6 +91,7 @@ def items_of_ends(
             AT_STREAM_EXPIRY,
             Reason.STREAM_EXPIRED,
             expiries.values[:, rows],
+            expiries.ordinals[rows],
         )
     )
     return ends
@@ -112,7 +113,13 @@ def events_of_pairs(told: Told) -> Events:
 
 
 def _ends(
-    queries: Int32s, streams: Int32s, moments: Int64s, moment_class: int, reason: Reason, values: Float64s
+    queries: Int32s,
+    streams: Int32s,
+    moments: Int64s,
+    moment_class: int,
+    reason: Reason,
+    values: Float64s,
+    ordinals: Int32s | None = None,
 ) -> PairItems:
     n = queries.size
     zeros: Int32s = np.zeros(n, dtype=np.int32)
@@ -124,7 +131,7 @@ def _ends(
         actions=np.full(n, END, dtype=np.int8),
         reasons=np.full(n, reason, dtype=np.int8),
         event_times=moments,
-        ordinals=zeros,
+        ordinals=zeros if ordinals is None else ordinals,
         rows=np.full(n, -1, dtype=np.int32),
         passes=zeros,
         values=values,

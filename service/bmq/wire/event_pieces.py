@@ -5,10 +5,13 @@ Event ids are those of `kernels.event_ids`, with
     event            scope                                    detail
     of a query       kind, feed, version, query id            2 · ordinal + (1 for +) + 2^32 · reason of an expiry
                                                               + 2^40 · number of the visit of a pass
+                                                              + 2^39 where a pass has the time of the
+                                                              reading before
     of a transition  kind, feed, version, query id            2^20 · (event time - began) + ordinal
     of a cause       kind, feed, the query's own topic if     256 · ordinal + 16 · reason
                      any; of a command or the end of a        + (1 for +, of a command or the end of a query's life)
                      query's life as of a query               + 2^40 · number of the visit + (2^63 for +), of a pass
+                                                              + 2^39 as above
 
 Those of a query and of a transition are one for each crossing, those of a cause one for each reading, command or end
 of a life (layout `reading`).
@@ -32,15 +35,15 @@ from bmq.wire.messages import join_texts, text_column
 Rows = slice | Int64s
 ALL = slice(None)  # a slice, so that taking all rows copies nothing
 
-_EXPIRY_BIT, _VISIT_BIT = 32, 40
+_EXPIRY_BIT, _BEGIN_BIT, _VISIT_BIT = 32, 39, 40
 _TRANSITION_ORDINALS = 20  # bits; what is above them are milliseconds
 _ENTERED_BIT = np.int64(-(2**63))
 
 
-def query_scope(feed: Feed, query: RegionQuery) -> str:
-    """Return the scope of the ids of one query's events."""
+def query_scope(feed: Feed, query: RegionQuery, kind: Kind = Kind.BORDER) -> str:
+    """Return the scope of the ids of one query's events of one kind."""
     # The feed that the crossing is in: an edit may move a query to another, where a stream has the same id.
-    return f"{query.kind}\0{feed.name}\0{query.version}\0{query.query_id}"
+    return f"{kind}\0{feed.name}\0{query.version}\0{query.query_id}"
 
 
 def topic_scope(feed: Feed, own_topic: str | None) -> str:
@@ -55,11 +58,23 @@ def crossing_details(crossings: Crossings) -> Int64s:
     if expired.any():
         details += np.where(expired, crossings.reasons.astype(np.int64) << _EXPIRY_BIT, 0)
     if crossings.passes is not None:
-        details += crossings.passes.astype(np.int64) << _VISIT_BIT
+        details += (crossings.passes.astype(np.int64) << _VISIT_BIT) + _at_begin(crossings)
     if crossings.began is not None:
         durations = (crossings.event_times - crossings.began) << _TRANSITION_ORDINALS
         details = np.where(crossings.began != NEVER, durations + crossings.ordinals, details)
     return details
+
+
+def _at_begin(crossings: Crossings) -> Int64s:
+    """Return the bit that is set where a pass has the time of the reading before it.
+
+    At one millisecond one way may end and the next begin, with a pass of the same number each; their readings
+    have different times, so the ordinals do not tell them apart.
+    """
+    assert crossings.passes is not None
+    at_begin = (crossings.passes > 0) & (crossings.event_times == crossings.previous_times)
+    bits: Int64s = at_begin.astype(np.int64) << _BEGIN_BIT
+    return bits
 
 
 def cause_details(crossings: Crossings, by_query: Bools) -> Int64s:
@@ -68,7 +83,7 @@ def cause_details(crossings: Crossings, by_query: Bools) -> Int64s:
     details: Int64s = (crossings.ordinals.astype(np.int64) * 16 + crossings.reasons) * 16 + (entered & by_query)
     if crossings.passes is not None:
         is_pass = crossings.passes > 0
-        visits = crossings.passes.astype(np.int64) << _VISIT_BIT
+        visits = (crossings.passes.astype(np.int64) << _VISIT_BIT) + _at_begin(crossings)
         details += np.where(is_pass, visits + np.where(entered, _ENTERED_BIT, 0), 0)
     return details
 

@@ -68,7 +68,9 @@ def render_crossings(
         return _render_by_reading(crossings, feed, used, query_rows, topic)
     keys, values, topics, ids = _by_crossing(crossings, feed, used, query_rows, topic)
     query_ids = pa.array([q.query_id for q in used], pa.string()).take(pa.array(query_rows))
-    headers = header_column(len(crossings), CROSSING_HEADERS, ids, _kinds(used, query_rows), query_ids)
+    kinds, kind_rows = _kinds(crossings)
+    kind = kinds[0] if len(kinds) == 1 else pa.array(kinds).take(pa.array(kind_rows))
+    headers = header_column(len(crossings), CROSSING_HEADERS, ids, kind, query_ids)
     return message_batch(topics, keys if key == "stream_id" else query_ids, values, headers)
 
 
@@ -79,18 +81,21 @@ def _by_crossing(
     n = len(crossings)
     rows = pa.array(query_rows)
     streams = text_column(crossings.ids.starts, crossings.ids.bytes)
-    ids = id_column(crossings, [query_scope(feed, q) for q in queries], query_rows, crossing_details(crossings))
+    kinds, kind_rows = _kinds(crossings)
+    scopes = [query_scope(feed, q, kind) for kind in kinds for q in queries]
+    scope_rows = query_rows + kind_rows * np.int32(len(queries))
+    ids = id_column(crossings, scopes, scope_rows, crossing_details(crossings))
     feed_name = quote(feed.name)
     heads = [
-        f'","kind":"{q.kind}","query_id":{quote(q.query_id)},"query_version":{q.version},'
-        f'"feed":{feed_name},"stream_id":"'
+        f'","kind":"{kind}","query_id":{quote(q.query_id)},"query_version":{q.version},"feed":{feed_name},"stream_id":"'
+        for kind in kinds
         for q in queries
     ]
     values = join_texts(
         n,
         '{"event_id":"',
         ids,
-        pa.array(heads, pa.string()).take(rows),
+        pa.array(heads, pa.string()).take(pa.array(scope_rows)),
         escaped(streams, crossings.ids.bytes),
         _what(crossings, queries, query_rows),
         ',"event_time":',
@@ -114,9 +119,14 @@ def _what(crossings: Crossings, queries: Sequence[RegionQuery], query_rows: Int3
     return pc.if_else(pa.array(crossings.began != NEVER), transitions, what)
 
 
-def _kinds(queries: Sequence[RegionQuery], query_rows: Int32s) -> pa.Array | str:
-    kinds = [str(q.kind) for q in queries]
-    return Kind.BORDER.value if set(kinds) <= {Kind.BORDER} else pa.array(kinds).take(pa.array(query_rows))
+def _kinds(crossings: Crossings) -> tuple[list[Kind], Int32s]:
+    """Return the kinds of events there may be, and for each event its row among them.
+
+    Not the query's kind: what an edit to a transition query ends is the membership of a border query.
+    """
+    if crossings.began is None:
+        return [Kind.BORDER], np.zeros(len(crossings), dtype=np.int32)
+    return [Kind.BORDER, Kind.TRANSITION], (crossings.began != NEVER).astype(np.int32)
 
 
 def _render_by_reading(
