@@ -6,6 +6,7 @@ Part of `tests.oracle`; shares no code with `bmq`. Definitions are right ones: w
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from tests.oracle_regions import Region, Value, read_region
@@ -117,7 +118,7 @@ def read_query(version: int, definition: Definition, feeds: Mapping[str, Feed]) 
         enabled=rest.pop("enabled", True),
         passes=rest.pop("passes", False),
         ttl=_duration(rest.pop("ttl", None)),
-        expires_at=rest.pop("expires_at", None),
+        expires_at=_time(rest.pop("expires_at", None)),
         stream_ttl=_duration(rest.pop("stream_ttl", None)),
         stay_for=_duration(rest.pop("stay_for", None)) or 0,
         away_for=_duration(rest.pop("away_for", None)) or 0,
@@ -134,6 +135,12 @@ def _duration(text: str | None) -> int | None:
         return None
     number = text.rstrip("msdh")
     return int(number) * _MS[text.removeprefix(number)]
+
+
+def _time(time: int | str | None) -> int | None:
+    if not isinstance(time, str):
+        return time
+    return round(datetime.fromisoformat(time).timestamp() * 1000)
 
 
 def _wanted(values: Any) -> frozenset[Any]:

@@ -107,7 +107,7 @@ class Circle:
     def meetings(self, begin: Point, end: Point) -> Iterator[Fraction]:
         start, way = _minus(begin, self.center), _minus(end, begin)
         a, b, c = _dot(way, way), _dot(start, way), _dot(start, start) - Fraction(self.radius) ** 2
-        if a and b * b > a * c:
+        if a and b * b >= a * c:
             for sign in (-1, 1):
                 yield Fraction((-float(b) + sign * math.sqrt(b * b - a * c)) / float(a))
 

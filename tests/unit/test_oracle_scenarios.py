@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from tests.oracle import Event, Feed, Oracle, Reading
 pytestmark = pytest.mark.unit
 
 KINDS = ("border", "transition")
-GIVEN = load(Path(__file__).parents[1] / "scenarios" / "given.jsonl")
+FOLDER = Path(__file__).parents[1] / "scenarios"
+SCENARIOS = [*load(FOLDER / "given.jsonl"), *load(FOLDER / "more.jsonl", "m")]
 
 
 class OracleBackend:
@@ -92,11 +94,18 @@ def read_reading(value: bytes, feed: Feed) -> Reading | str:
     needed: list[Any] = [fields.get(name) for name in ("id", "ts", *feed.dimensions)]
     if None in needed:
         return "missing_field"
-    if not all(isinstance(number, int | float) for number in needed[1:]):
-        return "wrong_type"
     stream, event_time, *point = needed
+    if isinstance(event_time, str):
+        try:
+            event_time = round(datetime.fromisoformat(event_time).timestamp() * 1000)
+        except ValueError:
+            return "wrong_type"
+    if not all(isinstance(number, int | float) for number in point):
+        return "wrong_type"
+    if feed.lonlat and (abs(point[0]) > 180 or abs(point[1]) > 90):
+        return "out_of_range"
     attributes = {name: fields[name] for name in fields if name == "group"}
-    return Reading(stream, event_time, tuple(map(float, point)), tuple(attributes.items()))
+    return Reading(str(stream), event_time, tuple(map(float, point)), tuple(attributes.items()))
 
 
 def as_message(event: Event, event_id: str) -> dict[str, Any]:
@@ -122,7 +131,7 @@ def kinds(scenario: Scenario) -> set[str]:
     return {definition["kind"] for definition in puts}
 
 
-@pytest.mark.parametrize("scenario", [pytest.param(one, id=one.name) for one in GIVEN if kinds(one) <= set(KINDS)])
+@pytest.mark.parametrize("scenario", [pytest.param(one, id=one.name) for one in SCENARIOS if kinds(one) <= set(KINDS)])
 def test_the_oracle_meets_the_scenario(scenario: Scenario) -> None:
     (outcome,) = play([scenario], OracleBackend(scenario))
 
