@@ -79,6 +79,10 @@ conformance: java $(INSTALLED) ## Play a scenario file against the running servi
 bench-pipeline: java $(INSTALLED) ## Compare with a plain Spark job (SMOKE=1: a small run)
 	$(BIN)/python -m bench.pipeline $(if $(SMOKE),--smoke)
 
+.PHONY: bench-rtmq
+bench-rtmq: java $(INSTALLED) ## Transitions of a million vehicles at ten thousand garages, at their pace (SMOKE=1: a small run)
+	$(BIN)/python -m bench.rtmq $(if $(SMOKE),--minutes 1.5 --vehicles 60000 --garages 1000)
+
 # Reduced: 20 minutes. The CSV files and plots are kept in bench/results/figures.
 .PHONY: figures
 figures: $(INSTALLED) ## Measure and plot the papers' figures (FULL=1: every point; NAMES="skew_1d": some)

@@ -3,12 +3,13 @@
     python -m bench.pipeline_run read|read-tuned|passthrough|passthrough-tuned BOOTSTRAP TOPIC BATCH_READINGS FOLDER
     python -m bench.pipeline_run bmq|latency BOOTSTRAP TOPIC BATCH_READINGS FOLDER CONTROL_TOPIC EVENTS_TOPIC
 
-`latency` reads what arrives, until its standard input is closed. Each runs in a process of its own, in the session
-that the service makes, so that all have the same JVM options.
+`latency` reads what arrives, until its standard input is closed, and prints each batch as it ends. Each runs in a
+process of its own, in the session that the service makes, so that all have the same JVM options.
 """
 
 import json
 import sys
+import threading
 from datetime import datetime
 from pathlib import Path
 
@@ -53,12 +54,30 @@ def run_service(
     service.start()
     if pipeline == "bmq":
         service.wait()
+        batches = progress_of(service.streaming_query)
     else:
         print("running", flush=True)
-        sys.stdin.read()
-    batches = progress_of(service.streaming_query)
+        batches = follow(service.streaming_query)
     service.stop()
     return batches
+
+
+def follow(query: StreamingQuery | None) -> list[dict[str, object]]:
+    """Return the batches until standard input is closed, and print each as a line when it has ended."""
+    closed = threading.Event()
+
+    def wait_for_end() -> None:
+        sys.stdin.read()
+        closed.set()
+
+    threading.Thread(target=wait_for_end, daemon=True).start()
+    batches: dict[float, dict[str, object]] = {}
+    while not closed.wait(0.2):
+        # Spark keeps the last hundred reports.
+        for batch in progress_of(query):
+            if batches.setdefault(float(str(batch["started_ms"])), batch) is batch:
+                print(json.dumps(batch), flush=True)
+    return list(batches.values())
 
 
 def run_plain(pipeline: str, bootstrap: str, topic: str, batch_readings: int, folder: Path) -> list[dict[str, object]]:
