@@ -1,12 +1,15 @@
 """The pipeline against a plain Spark job and a bare read of the same topic, and its latency.
 
-    python -m bench.pipeline [--smoke]          (make bench-pipeline [SMOKE=1])
+    python -m bench.pipeline [--smoke] [--base REVISION]    (make bench-pipeline [SMOKE=1] [BASE=REVISION])
 
 Claims: at least 1.3 times the readings/s of from_json, filter, to_json; at least 0.4 times a bare read; 1,000 to
 100,000 queries cost less than 20 %; small batches end within 600 ms. Setup: 100,000 vehicles, squares in a plane,
 about 0.1 events a reading, 8 M JSON readings on 4 partitions; one session set-up for all; every run in a process of
 its own, interleaved, medians of 3; the first two batches of a run left out. The events of sampled streams are
 compared with tests/oracle.py before any number is printed.
+
+With a base: the service of that revision, in a worktree of its own, against this one, by turns. Claim: options that are
+off cost nothing, so the medians differ by less than the runs of one of them do.
 """
 
 import csv
@@ -64,9 +67,12 @@ FULL = Size(
 SMOKE = Size(10_000, 24, 1, (1_000,), 40_000, 10)
 
 
-def main(smoke: bool = False) -> None:
-    """Run everything and print the two result lines."""
+def main(smoke: bool = False, base: str | None = None) -> None:
+    """Run everything and print the result lines."""
     size = SMOKE if smoke else FULL
+    if base is not None:
+        compare_with(base, size)
+        return
     with tempfile.TemporaryDirectory(prefix="bmq-bench-") as folder:
         broker = Broker(Path(folder) / "kafka")
         broker.start()
@@ -107,14 +113,52 @@ def run_all(size: Size, bootstrap: str, folder: Path) -> dict[str, list[float]]:
     return rates
 
 
+def compare_with(base: str, size: Size) -> None:
+    """Run the service of a revision and of this tree by turns, and print how they differ."""
+    n_queries = size.query_counts[0]
+    workload = workload_of(size, n_queries)
+    rates: dict[str, list[float]] = {base: [], "this": []}
+    with tempfile.TemporaryDirectory(prefix="bmq-bench-") as name:
+        folder = Path(name)
+        subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(folder / "base"), base], check=True)
+        broker = Broker(folder / "kafka")
+        broker.start()
+        try:
+            bootstrap = broker.bootstrap_servers
+            fill_readings(bootstrap, TOPIC, workload)
+            fill_queries(bootstrap, f"{TOPIC}.control", workload)
+            for repeat in range(2 * size.repeats):
+                # Each first in turn: the second of two finds the machine as the first has left it.
+                for which in sorted(rates, reverse=bool(repeat % 2)):
+                    tree = folder / "base" if which == base else Path.cwd()
+                    events = f"{TOPIC}.events.{which}.{repeat}"
+                    checkpoint = folder / f"{which}-{repeat}"
+                    rate = run("bmq", bootstrap, size, checkpoint, f"{TOPIC}.control", events, tree=tree)
+                    check_answers(bootstrap, events, workload)
+                    rates[which].append(rate)
+        finally:
+            broker.stop()
+            subprocess.run(["git", "worktree", "remove", "--force", str(folder / "base")], check=True)
+    for which, values in rates.items():
+        print(f"{which}: median {statistics.median(values):,.0f} readings/s ({min(values):,.0f} to {max(values):,.0f})")
+    ours, theirs = statistics.median(rates["this"]), statistics.median(rates[base])
+    spread = max(max(values) - min(values) for values in rates.values())
+    print(
+        f"pipeline ratio_base={ours / theirs:.3f} spread={spread / theirs:.3f} "
+        f"within_spread={'true' if abs(ours - theirs) <= spread else 'false'}"
+    )
+
+
 def workload_of(size: Size, n_queries: int) -> Workload:
     """Return the workload whose squares give about EVENTS_PER_READING (Buffon: see bench.workload)."""
     side_m = EVENTS_PER_READING * 3.1416 / 2 * PLANE_M**2 / (4 * n_queries * STEP_M)
     return Workload(size.n_streams, size.n_rounds, n_queries, round(side_m, 2))
 
 
-def run(name: str, bootstrap: str, size: Size, folder: Path, *topics: str) -> float:
-    """Run one pipeline in a process of its own; return its readings/s after the warm-up."""
+def run(name: str, bootstrap: str, size: Size, folder: Path, *topics: str, tree: Path | None = None) -> float:
+    """Run one pipeline in a process of its own, by the code in ``tree``; return its readings/s after the warm-up."""
+    tree = tree or Path.cwd()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tree / "service"), str(tree)])}
     command = [
         sys.executable,
         "-m",
@@ -125,7 +169,7 @@ def run(name: str, bootstrap: str, size: Size, folder: Path, *topics: str) -> fl
         str(size.batch),
         str(folder),
     ]
-    done = subprocess.run([*command, *topics], capture_output=True, text=True, timeout=900)
+    done = subprocess.run([*command, *topics], capture_output=True, text=True, timeout=900, cwd=tree, env=environment)
     if done.returncode:
         raise RuntimeError(f"{name} failed:\n{done.stderr[-3000:]}")
     batches = json.loads(done.stdout.splitlines()[-1])[WARM_UP_BATCHES:]
