@@ -51,9 +51,8 @@ class Progress:
     """What the service has read: rows, and the wall time at which it had."""
 
     rows: int = 0
-    batches: list[tuple[float, int, float]] = field(
-        default_factory=list
-    )  # (wall seconds, rows so far, ms of the batch)
+    # Of each batch: wall seconds at its end, rows so far, its ms.
+    batches: list[tuple[float, int, float]] = field(default_factory=list)
 
 
 def main(minutes: float = 10, vehicles: int = 1_000_000, garages: int = 10_000) -> None:
