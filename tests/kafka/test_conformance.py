@@ -16,7 +16,7 @@ MORE = load(FOLDER / "more.jsonl", letter="m")
 WRONG = load(FOLDER / "wrong.jsonl", letter="w")
 BUILT = [one.name for one in GIVEN + MORE if one.name not in NOT_YET]
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
 
 
 @dataclass(frozen=True)
