@@ -29,15 +29,17 @@ from tests.programs import (
 from tests.pure_service import PureService
 from tests.strategies import cut_smaller, programs, programs_in_order
 
-pytestmark = pytest.mark.property
+# Many times as many as elsewhere, where the profile does not ask for a night of them: this is what they are for.
+N_EXAMPLES = settings().max_examples
+N_NIGHTLY = 20_000
 
-# Ten times as many as elsewhere, where the profile does not ask for a night of them: this is what they are for.
-MANY = settings(max_examples=min(10 * settings().max_examples, 20_000))
+# A few minutes on an idle core, or a night; a loaded machine may take its time.
+pytestmark = [pytest.mark.property, pytest.mark.timeout(1_200 if N_EXAMPLES < N_NIGHTLY else 12 * 3_600)]
 
 n_shards = st.sampled_from([1, 1, 1, 2, 2, 3, 4, 5])
 
 
-@MANY
+@settings(max_examples=min(10 * N_EXAMPLES, N_NIGHTLY))
 @given(program=programs(), n_shards=n_shards, silent_tombstones_before=st.integers(0, 2))
 def test_the_service_says_what_the_definition_says(
     program: Sequence[Batch], n_shards: int, silent_tombstones_before: int
@@ -58,7 +60,7 @@ def test_the_service_says_what_the_definition_says(
     assert len({message["event_id"] for message in service.events}) == len(told)
 
 
-@MANY
+@settings(max_examples=min(5 * N_EXAMPLES, N_NIGHTLY))
 @given(data=st.data(), program=programs_in_order(), one=n_shards, other=n_shards)
 def test_batches_shards_and_restarts_change_nothing_that_is_told_of_readings_in_order(
     data: st.DataObject, program: list[Batch], one: int, other: int
