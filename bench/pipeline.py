@@ -6,7 +6,7 @@ Claims: at least 1.3 times the readings/s of from_json, filter, to_json; at leas
 100,000 queries cost less than 20 %; small batches end within 600 ms. Setup: 100,000 vehicles, squares in a plane,
 about 0.1 events a reading, 8 M JSON readings on 4 partitions; one session set-up for all; every run in a process of
 its own, interleaved, medians of 3; the first two batches of a run left out. The events of sampled streams are
-compared with tests/oracle.py before any number is printed.
+compared with those of asking every square about every reading, before any number is printed.
 
 With a base: the service of that revision, in a worktree of its own, against this one, by turns. Claim: options that are
 off cost nothing, so the medians differ by less than the runs of one of them do.
@@ -179,7 +179,7 @@ def run(name: str, bootstrap: str, size: Size, folder: Path, *topics: str, tree:
 
 
 def check_answers(bootstrap: str, events_topic: str, workload: Workload) -> None:
-    """Raise where the events of the sampled streams are not the oracle's."""
+    """Raise where the events of the sampled streams are not those of the definition."""
     streams = sampled_streams(workload)
     found, n_events = events_by_stream(bootstrap, events_topic, streams)
     expected = expected_by_stream(workload, streams)
