@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bmq.engines import where_index
-from bmq.engines.where_index import SEPARATOR, WhereIndex
+from bmq.engines.conditions import SEPARATOR
+from bmq.engines.where_index import WhereIndex
 from bmq.records import IndexKind, Region, Where
 
 pytestmark = pytest.mark.property
@@ -29,11 +30,12 @@ def fits(where: Where, text: str) -> bool:
     return all(values[name] in allowed for name, allowed in where)
 
 
-@pytest.mark.parametrize("many", [1, 2, 64])
+@pytest.mark.parametrize(("many", "pairs_at_once"), [(1, 1), (2, 1), (2, 1_000_000), (64, 2), (64, 1_000_000)])
 @given(data=st.data())
-def test_it_finds_what_asking_each_query_finds(many: int, data: st.DataObject) -> None:
+def test_it_finds_what_asking_each_query_finds(many: int, pairs_at_once: int, data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(where_index, "MANY", many)
+        patch.setattr(where_index, "PAIRS_AT_ONCE", pairs_at_once)
         index = WhereIndex(1, IndexKind.SCAN, ATTRIBUTES)
         queries: dict[int, tuple[Where, Region]] = {}
         last: dict[int, tuple[float, str]] = {}
@@ -78,3 +80,51 @@ def test_it_finds_what_asking_each_query_finds(many: int, data: st.DataObject) -
             assert set(found) == expected
             assert (np.diff(moves.rows) >= 0).all()
             last |= {stream: (float(value), text) for stream, value, text in batch}
+
+
+@given(known=st.sets(texts), asked=st.lists(texts), wheres=st.lists(wheres, min_size=1))
+def test_a_condition_fits_the_same_whether_or_not_a_query_has_it(
+    known: set[str], asked: list[str], wheres: list[Where]
+) -> None:
+    index = WhereIndex(1, IndexKind.SCAN, ATTRIBUTES)
+    index.learn(sorted(known))
+    index.register(np.arange(len(wheres) - 1, dtype=np.int32), wheres[1:], [Region((0.0,), (1.0,)) for _ in wheres[1:]])
+    codes = index.learn(asked)
+
+    for where in wheres:
+        assert index.fits_where(where, codes).tolist() == [fits(where, text) for text in asked]
+
+
+@pytest.mark.parametrize("many", [1, 3])
+@given(
+    queries=st.lists(st.tuples(wheres, regions), min_size=1, max_size=6),
+    pairs=st.lists(st.tuples(st.integers(0, 5), st.integers(-3, 3))),
+)
+def test_whether_a_region_holds_a_value_does_not_depend_on_its_condition(
+    many: int, queries: list[tuple[Where, Region]], pairs: list[tuple[int, int]]
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(where_index, "MANY", many)
+        index = WhereIndex(1, IndexKind.SCAN, ATTRIBUTES)
+        index.register(np.arange(len(queries), dtype=np.int32), *zip(*queries, strict=True))
+    pairs = [(slot % len(queries), value) for slot, value in pairs]
+
+    held = index.holds(
+        np.array([slot for slot, _ in pairs], dtype=np.int32), np.array([[v for _, v in pairs]], dtype=np.float64)
+    )
+
+    assert held.tolist() == [queries[slot][1].lo[0] <= value < queries[slot][1].hi[0] for slot, value in pairs]
+
+
+def test_nothing_is_kept_of_queries_and_texts_that_went() -> None:
+    index = WhereIndex(1, IndexKind.SCAN, ATTRIBUTES)
+    index.learn(['"a"' + SEPARATOR + f"{i}.0" for i in range(100)])
+    slots = np.arange(where_index.MANY + 1, dtype=np.int32)
+    where = (("group", ('"a"',)), ("size", ("1.0", "2.0")))
+    index.register(slots, [where] * slots.size, [Region((0.0,), (1.0,))] * slots.size)
+
+    index.deregister(slots)
+    index.forget_all_but(np.array([7], dtype=np.int32))
+
+    index._check()
+    assert (len(index), index.n_codes, index.text(7)) == (0, 1, '"a"' + SEPARATOR + "7.0")

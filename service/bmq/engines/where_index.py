@@ -3,32 +3,42 @@
     "north" ␟ 5.0  ──► code 7 ──► conditions that it fits ──┬─► many queries: a border index of their own
      attributes        (once)     {region: [north, south]}  └─► few: their regions tested one by one
 
-The attributes of a reading are one text, and a text one code; what a code fits is worked out once, when either of the
-two is new. So a reading costs what the queries that fit its attributes cost, however many others there are. Knows texts
-as `wire.attributes` writes them, and no streams.
+So a reading costs what the queries that fit its attributes cost, however many others there are. Knows no streams.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from bmq.engines.conditions import Condition, Conditions
 from bmq.index.areas import Areas
 from bmq.index.base import Moves, joined
 from bmq.records import Bools, Float64s, IndexKind, Int32s, Int64s, Region, Where
 
-SEPARATOR = "\x1f"  # of the values in a text; it stands in none of them
-
-# Queries of one condition that get an index of their own. To test a box costs some 10 ns, to ask an index some 50 µs a
-# batch: with fewer, a batch of a thousand readings that fit is quicker to test; with more, an index is.
+# Queries of one condition that get an index of their own. To test a box at both ends of a move costs some 100 ns, to
+# ask an index some 100 µs a batch and 0.5 µs a reading: this many are quicker by index from 16 readings a batch that
+# fit. Fewer: indexes that a batch has no use for. More: readings that are tested against hundreds of boxes.
 MANY = 64
+PAIRS_AT_ONCE = 1_000_000  # tested one by one, some 50 MB; more would fill the memory where a code fits thousands
 
 
-@dataclass(slots=True)
-class _Condition:
-    where: Where
+@dataclass(slots=True, eq=False)
+class _Group:
+    """The queries of one condition."""
+
+    condition: Condition
     slots: dict[int, None] = field(default_factory=dict)  # ordered, and quick to leave
     areas: Areas | None = None  # once there were MANY
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitting:
+    """What one code fits."""
+
+    few: Int32s  # slots of the queries to be tested one by one
+    indexed: list[_Group]
 
 
 class WhereIndex:
@@ -42,102 +52,100 @@ class WhereIndex:
 
     def __init__(self, n_dims: int, kind: IndexKind, attributes: tuple[str, ...]) -> None:
         self._n_dims, self._kind = n_dims, kind
-        self._places = {name: place for place, name in enumerate(attributes)}
+        self._conditions = Conditions(attributes)
         self._few = Areas(n_dims, IndexKind.SCAN)
-        self._conditions: dict[Where, _Condition] = {}
-        self._where_by_slot: dict[int, Where] = {}
+        self._groups: dict[Condition, _Group] = {}
+        self._group_by_slot: dict[int, _Group] = {}
         self._regions: dict[int, Region] = {}
-        # (place of the attribute, value) -> conditions that list it for their first attribute; -> codes that have it.
-        self._by_value: dict[tuple[int, str], list[_Condition]] = {}
-        self._codes_by_value: dict[tuple[int, str], set[int]] = {}
-        self._codes: dict[str, int] = {}
-        self._texts: list[str | None] = []  # by code; None: free
-        self._free: list[int] = []
-        self._fitting: list[list[_Condition]] = []  # by code
-        self._few_by_code: dict[int, Int32s] = {}  # slots to be tested one by one; made when asked
+        self._fitting: dict[int, _Fitting] = {}  # by code; made when asked
 
     def __len__(self) -> int:
-        return len(self._where_by_slot)
+        return len(self._group_by_slot)
 
     # -- attributes ---------------------------------------------------------------------------------------
 
     @property
     def n_codes(self) -> int:
         """How many texts have a code."""
-        return len(self._codes)
+        return self._conditions.n_codes
 
     def learn(self, texts: Sequence[str]) -> Int32s:
         """Return the code of each text, int32[n]; the same text has the same code until it is forgotten."""
-        return np.array([self._code(text) for text in texts], dtype=np.int32)
+        return self._conditions.learn(texts)
 
     def text(self, code: int) -> str:
         """Return the text of a code."""
-        text = self._texts[code]
-        assert text is not None, f"code {code} is free"
-        return text
+        return self._conditions.text(code)
 
     def forget_all_but(self, codes: Int32s) -> None:
         """Forget the texts of all other codes, which may then stand for other texts. O(codes)."""
-        for code in set(self._codes.values()).difference(codes.tolist()):
-            text = self.text(code)
-            for key in self._values(text):
-                self._codes_by_value[key].discard(code)
-                if not self._codes_by_value[key]:
-                    del self._codes_by_value[key]
-            del self._codes[text]
-            self._texts[code] = None
-            self._fitting[code] = []
-            self._few_by_code.pop(code, None)
-            self._free.append(code)
+        for code in self._conditions.forget_all_but(codes):
+            self._fitting.pop(code, None)
 
     def fits_where(self, where: Where, codes: Int32s) -> Bools:
         """Return which codes fit a condition, bool[n]; it need not be one of a registered query."""
-        distinct, inverse = np.unique(codes, return_inverse=True)
-        fits = np.array([self._fits(where, self.text(int(code))) for code in distinct], dtype=np.bool_)
-        return fits[inverse]
+        return self._conditions.fits_where(where, codes)
 
     # -- queries ------------------------------------------------------------------------------------------
 
     def register(self, slots: Int32s, wheres: Sequence[Where], regions: Sequence[Region]) -> None:
         """Add queries: int32[m], the condition (not empty) and the region of each."""
-        few, few_regions = [], []
+        added: dict[_Group, list[int]] = defaultdict(list)
         for slot, where, region in zip(slots.tolist(), wheres, regions, strict=True):
-            condition = self._conditions.get(where) or self._new_condition(where)
-            condition.slots[slot] = None
-            self._where_by_slot[slot] = where
+            condition = self._conditions.add(where)
+            group = self._group_by_slot[slot] = self._groups.setdefault(condition, _Group(condition))
+            group.slots[slot] = None
             self._regions[slot] = region
-            if condition.areas is not None:
-                condition.areas.register(np.array([slot], dtype=np.int32), [region])
-            else:
-                few.append(slot)
-                few_regions.append(region)
-        self._few.register(np.array(few, dtype=np.int32), few_regions)
-        for condition in {id(one): one for one in map(self._condition_of, few)}.values():
-            self._changed(condition)
-            if len(condition.slots) >= MANY:
-                self._move_out(condition)
+            added[group].append(slot)
+        few: list[int] = []
+        for group, own in added.items():
+            if group.areas is not None:
+                self._register(group.areas, own)
+                continue
+            self._forget_fitting(group)
+            if len(group.slots) < MANY:
+                few += own
+                continue
+            self._few.deregister(_array(group.slots.keys() - own))
+            group.areas = Areas(self._n_dims, self._kind)
+            self._register(group.areas, group.slots)
+        self._register(self._few, few)
 
     def deregister(self, slots: Int32s) -> None:
         """Forget queries: int32[m]."""
+        removed: dict[_Group, list[int]] = defaultdict(list)
         for slot in slots.tolist():
-            condition = self._condition_of(slot)
-            one = np.array([slot], dtype=np.int32)
-            (self._few if condition.areas is None else condition.areas).deregister(one)
-            del condition.slots[slot]
-            del self._where_by_slot[slot], self._regions[slot]
-            self._changed(condition)
-            if not condition.slots:
-                self._remove_condition(condition)
+            group = self._group_by_slot.pop(slot)
+            del group.slots[slot], self._regions[slot]
+            removed[group].append(slot)
+        for group, own in removed.items():
+            self._areas_of(group).deregister(_array(own))
+            if group.areas is None or not group.slots:
+                self._forget_fitting(group)
+            if not group.slots:
+                self._conditions.remove(group.condition)
+                del self._groups[group.condition]
+
+    def _areas_of(self, group: _Group) -> Areas:
+        return self._few if group.areas is None else group.areas
+
+    def _register(self, areas: Areas, slots: Iterable[int]) -> None:
+        areas.register(_array(slots), [self._regions[slot] for slot in slots])
+
+    def _forget_fitting(self, group: _Group) -> None:
+        for code in self._conditions.codes(group.condition):
+            self._fitting.pop(code, None)
 
     # -- questions ----------------------------------------------------------------------------------------
 
     def holds(self, slots: Int32s, values: Float64s) -> Bools:
-        """Return whether the region of each slot holds the value beside it, as `Areas.holds`, whatever its condition."""
+        """Return, as `Areas.holds`, whether the region of each slot holds its value; no condition is asked."""
+        distinct, inverse = np.unique(slots, return_inverse=True)
+        owners = [self._areas_of(self._group_by_slot[slot]) for slot in distinct.tolist()]
         held = np.zeros(slots.size, dtype=np.bool_)
-        own = [self._condition_of(slot).areas for slot in slots.tolist()]
-        for areas in {id(one): one for one in own}.values():
-            rows = np.array([one is areas for one in own], dtype=np.bool_)
-            held[rows] = (areas or self._few).holds(slots[rows], np.ascontiguousarray(values[:, rows]))
+        for areas in {id(one): one for one in owners}.values():
+            rows = np.array([one is areas for one in owners], dtype=np.bool_)[inverse]
+            held[rows] = areas.holds(slots[rows], np.ascontiguousarray(values[:, rows]))
         return held
 
     def moves(
@@ -159,153 +167,131 @@ class WhereIndex:
         previous_codes, codes : int32[n].
         """
         before = np.where(known, previous_codes, codes)
-        parts = [self._moves_of_few(known, previous, values, before, codes)]
-        distinct = np.unique(np.concatenate([before, codes]))
-        for condition in self._with_index(distinct):
-            table = np.zeros(int(distinct[-1]) + 1, dtype=np.bool_)
-            table[distinct] = self.fits_where(condition.where, distinct)
-            was, now = known & table[before], table[codes]
-            assert condition.areas is not None
-            parts += _moves_in_scope(condition.areas, streams, previous, values, was, now)
+        fitting = {code: self._fitting_of(code) for code in np.unique(np.concatenate([before, codes])).tolist()}
+        parts = []
+        for rows in _blocks(_sizes_of_few(fitting, before) + _sizes_of_few(fitting, codes)):
+            is_same = before[rows] == codes[rows]
+            parts.append(self._few_of_same(rows[is_same], known, previous, values, codes))
+            if not is_same.all():
+                parts.append(self._few_of_changed(rows[~is_same], previous, values, before, codes))
+        was_rows, now_rows = _RowsByCode(before), _RowsByCode(codes)
+        for group, own in _codes_by_group(fitting).items():
+            assert group.areas is not None
+            was, now = was_rows.of(own), now_rows.of(own)
+            parts += _moves_in_scope(group.areas, streams, previous, values, was[known[was]], now)
         return joined(parts)
 
-    def _moves_of_few(self, known: Bools, previous: Float64s, values: Float64s, before: Int32s, codes: Int32s) -> Moves:
-        changed = np.flatnonzero(before != codes)
-        rows, slots = self._listed(codes)
-        if changed.size:
-            # What fitted before only is left; what fits both times must not be tested twice.
-            more_rows, more_slots = self._listed(before[changed])
-            pairs = np.stack([np.concatenate([rows, changed[more_rows]]), np.concatenate([slots, more_slots])])
-            rows, slots = np.unique(pairs, axis=1)
-            slots = slots.astype(np.int32)
-        if not rows.size:
-            return Moves(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int8), 0)
-        was = known[rows] & self._few.holds(slots, np.ascontiguousarray(previous[:, rows]))
-        now = self._few.holds(slots, np.ascontiguousarray(values[:, rows]))
-        uneven = np.flatnonzero(before[rows] != codes[rows])
-        for row in uneven:
-            where = self._where_by_slot[int(slots[row])]
-            was[row] &= self._fits(where, self.text(int(before[rows[row]])))
-            now[row] &= self._fits(where, self.text(int(codes[rows[row]])))
+    def _few_of_same(self, rows: Int64s, known: Bools, previous: Float64s, values: Float64s, codes: Int32s) -> Moves:
+        at, slots = self._listed(rows, codes)
+        was = known[at] & self._few.holds(slots, np.ascontiguousarray(previous[:, at]))
+        now = self._few.holds(slots, np.ascontiguousarray(values[:, at]))
         crossed = was != now
         signs = np.where(now[crossed], 1, -1).astype(np.int8)
-        return Moves(rows[crossed].astype(np.int32), slots[crossed], signs, rows.size)
+        return Moves(at[crossed].astype(np.int32), slots[crossed], signs, slots.size)
 
-    def _listed(self, codes: Int32s) -> tuple[Int64s, Int32s]:
-        """Return (row, slot) of every query without an index that fits a row's code."""
-        distinct, inverse = np.unique(codes, return_inverse=True)
-        lists = [self._few_of(int(code)) for code in distinct]
-        counts = np.array([one.size for one in lists], dtype=np.int64)[inverse] if lists else np.empty(0, np.int64)
-        if not counts.sum():
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
-        starts = np.cumsum([0, *(one.size for one in lists)])[:-1]
-        rows = np.repeat(np.arange(codes.size), counts)
-        within = np.arange(rows.size) - np.repeat(np.cumsum(counts) - counts, counts)
-        return rows, np.concatenate(lists)[starts[inverse][rows] + within]
+    def _few_of_changed(
+        self, rows: Int64s, previous: Float64s, values: Float64s, before: Int32s, codes: Int32s
+    ) -> Moves:
+        """Return the moves of rows, known all of them, whose conditions are others than before."""
+        was, n_was = self._few_inside(rows, previous, before)
+        now, n_now = self._few_inside(rows, values, codes)
+        pairs = np.setxor1d(was, now, assume_unique=True)  # sorted
+        signs = np.where(np.isin(pairs, now, assume_unique=True), 1, -1).astype(np.int8)
+        at, slots = np.divmod(pairs, 2**32)
+        return Moves(at.astype(np.int32), slots.astype(np.int32), signs, n_was + n_now)
 
-    def _few_of(self, code: int) -> Int32s:
-        if code not in self._few_by_code:
-            slots = [slot for one in self._fitting[code] if one.areas is None for slot in one.slots]
-            self._few_by_code[code] = np.array(slots, dtype=np.int32)
-        return self._few_by_code[code]
+    def _few_inside(self, rows: Int64s, values: Float64s, codes: Int32s) -> tuple[Int64s, int]:
+        """Return 2^32 · row + slot of each query that fits a row and holds its value, and how many were tested."""
+        at, slots = self._listed(rows, codes)
+        held = self._few.holds(slots, np.ascontiguousarray(values[:, at]))
+        return at[held] * 2**32 + slots[held], slots.size
 
-    def _with_index(self, codes: Int32s) -> Iterator[_Condition]:
-        found = {id(one): one for code in codes.tolist() for one in self._fitting[code] if one.areas is not None}
-        return iter(found.values())
+    def _listed(self, rows: Int64s, codes: Int32s) -> tuple[Int64s, Int32s]:
+        """Return (row, slot) of every query without an index that fits the code of one of the rows, in their order."""
+        distinct, inverse = np.unique(codes[rows], return_inverse=True)
+        lists = [self._fitting_of(code).few for code in distinct.tolist()]
+        sizes = np.array([one.size for one in lists], dtype=np.int64)
+        counts, starts = sizes[inverse], (np.cumsum(sizes) - sizes)[inverse]
+        places = np.repeat(np.arange(rows.size), counts)
+        within = np.arange(places.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        return rows[places], np.concatenate([_array(()), *lists])[starts[places] + within]
 
-    # -- what fits what -----------------------------------------------------------------------------------
-
-    def _values(self, text: str) -> list[tuple[int, str]]:
-        return list(enumerate(text.split(SEPARATOR)))
-
-    def _fits(self, where: Where, text: str) -> bool:
-        values = text.split(SEPARATOR)
-        return all(values[self._places[name]] in allowed for name, allowed in where)
-
-    def _code(self, text: str) -> int:
-        code = self._codes.get(text)
-        if code is not None:
-            return code
-        if self._free:
-            code = self._free.pop()
-        else:
-            code = len(self._texts)
-            self._texts.append(None)
-            self._fitting.append([])
-        self._codes[text] = code
-        self._texts[code] = text
-        for key in self._values(text):
-            self._codes_by_value.setdefault(key, set()).add(code)
-            self._fitting[code] += [one for one in self._by_value.get(key, ()) if self._fits(one.where, text)]
-        return code
-
-    def _new_condition(self, where: Where) -> _Condition:
-        condition = self._conditions[where] = _Condition(where)
-        for key in self._first_values(where):
-            self._by_value.setdefault(key, []).append(condition)
-            for code in self._codes_by_value.get(key, ()):
-                if self._fits(where, self.text(code)):
-                    self._fitting[code].append(condition)
-        return condition
-
-    def _remove_condition(self, condition: _Condition) -> None:
-        del self._conditions[condition.where]
-        for key in self._first_values(condition.where):
-            self._by_value[key].remove(condition)
-            if not self._by_value[key]:
-                del self._by_value[key]
-            for code in self._codes_by_value.get(key, ()):
-                self._fitting[code] = [one for one in self._fitting[code] if one is not condition]
-
-    def _first_values(self, where: Where) -> list[tuple[int, str]]:
-        name, allowed = where[0]
-        return [(self._places[name], value) for value in allowed]
-
-    def _changed(self, condition: _Condition) -> None:
-        for key in self._first_values(condition.where):
-            for code in self._codes_by_value.get(key, ()):
-                self._few_by_code.pop(code, None)
-
-    def _move_out(self, condition: _Condition) -> None:
-        slots = np.array(list(condition.slots), dtype=np.int32)
-        self._few.deregister(slots)
-        condition.areas = Areas(self._n_dims, self._kind)
-        condition.areas.register(slots, [self._regions[slot] for slot in condition.slots])
-
-    def _condition_of(self, slot: int) -> _Condition:
-        return self._conditions[self._where_by_slot[slot]]
+    def _fitting_of(self, code: int) -> _Fitting:
+        found = self._fitting.get(code)
+        if found is None:
+            groups = [self._groups[condition] for condition in self._conditions.fitting(code)]
+            few = [slot for group in groups if group.areas is None for slot in group.slots]
+            found = self._fitting[code] = _Fitting(_array(few), [group for group in groups if group.areas is not None])
+        return found
 
     def _check(self) -> None:
         """State every invariant; for tests."""
+        self._conditions._check()
         self._few._check()
-        slots: list[int] = []
-        for where, condition in self._conditions.items():
-            assert condition.where == where
-            assert condition.slots
-            slots += condition.slots
-            if condition.areas is not None:
-                condition.areas._check()
-                assert len(condition.areas) == len(condition.slots)
-        # A query is in exactly one condition, and is told by it.
-        assert sorted(slots) == sorted(self._where_by_slot) == sorted(self._regions)
-        assert all(slot in self._condition_of(slot).slots for slot in slots)
-        # What fits is what a test of each condition says, each once.
-        for text, code in self._codes.items():
-            fitting = {id(one) for one in self._conditions.values() if self._fits(one.where, text)}
-            assert sorted(map(id, self._fitting[code])) == sorted(fitting)
+        for condition, group in self._groups.items():
+            assert group.condition is condition
+            assert group.slots
+            if group.areas is not None:
+                group.areas._check()
+                assert len(group.areas) == len(group.slots)
+        # A query is in exactly one group, and is told by it.
+        slots = [slot for group in self._groups.values() for slot in group.slots]
+        assert sorted(slots) == sorted(self._group_by_slot) == sorted(self._regions)
+        assert all(slot in self._group_by_slot[slot].slots for slot in slots)
+        assert len(self._few) == sum(len(group.slots) for group in self._groups.values() if group.areas is None)
+
+
+class _RowsByCode:
+    def __init__(self, codes: Int32s) -> None:
+        self._order = np.argsort(codes, kind="stable")
+        self._codes = codes[self._order]
+
+    def of(self, codes: Sequence[int]) -> Int64s:
+        """Return the rows that have one of the codes, ascending."""
+        begins, ends = (np.searchsorted(self._codes, codes, side) for side in ("left", "right"))
+        found = [self._order[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
+        return found[0] if len(found) == 1 else np.sort(np.concatenate(found))
+
+
+def _blocks(n_pairs: Int64s) -> Iterator[Int64s]:
+    """Yield the rows that have pairs, in blocks of some PAIRS_AT_ONCE."""
+    rows = np.flatnonzero(n_pairs)
+    if rows.size:
+        block = np.cumsum(n_pairs[rows]) // PAIRS_AT_ONCE
+        yield from np.split(rows, np.flatnonzero(np.diff(block)) + 1)
+
+
+def _sizes_of_few(fitting: Mapping[int, _Fitting], codes: Int32s) -> Int64s:
+    sizes = np.zeros(max(fitting, default=0) + 1, dtype=np.int64)
+    sizes[list(fitting)] = [one.few.size for one in fitting.values()]
+    return sizes[codes]
+
+
+def _codes_by_group(fitting: Mapping[int, _Fitting]) -> dict[_Group, list[int]]:
+    found: dict[_Group, list[int]] = defaultdict(list)
+    for code, one in fitting.items():
+        for group in one.indexed:
+            found[group].append(code)
+    return found
 
 
 def _moves_in_scope(
-    areas: Areas, streams: Int32s, previous: Float64s, values: Float64s, was: Bools, now: Bools
+    areas: Areas, streams: Int32s, previous: Float64s, values: Float64s, was: Int64s, now: Int64s
 ) -> Iterator[Moves]:
-    both = np.flatnonzero(was & now)
+    """Yield the moves of rows that fitted before, or fit now, or both; each ascending."""
+    both = np.intersect1d(was, now, assume_unique=True)
     if both.size:
         found = areas.moves(
             streams[both], np.ascontiguousarray(previous[:, both]), np.ascontiguousarray(values[:, both])
         )
         yield Moves(both[found.rows].astype(np.int32), found.queries, found.signs, found.visits)
-    for rows, places, sign in ((np.flatnonzero(was & ~now), previous, -1), (np.flatnonzero(now & ~was), values, 1)):
+    left, entered = np.setdiff1d(was, both, assume_unique=True), np.setdiff1d(now, both, assume_unique=True)
+    for rows, places, sign in ((left, previous, -1), (entered, values, 1)):
         if rows.size:
             found = areas.stab(np.ascontiguousarray(places[:, rows]))
             signs = np.full(found.rows.size, sign, dtype=np.int8)
             yield Moves(rows[found.rows].astype(np.int32), found.queries, signs, found.visits)
+
+
+def _array(slots: Iterable[int]) -> Int32s:
+    return np.fromiter(slots, dtype=np.int32)
