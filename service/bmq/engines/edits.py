@@ -23,7 +23,7 @@ def watch_the_same(one: RegionQuery, other: RegionQuery) -> bool:
     """Return whether both look at the same streams in the same way, so that what is known of them stays."""
     return all(
         getattr(one, name) == getattr(other, name)
-        for name in ("region", "exit_region", "streams", "where", "enabled", "stream_ttl_ms", "pattern")
+        for name in ("region", "exit_region", "streams", "where", "enabled", "pattern")
     )
 
 
@@ -46,6 +46,23 @@ def change_options(engine: "FeedEngine", old: RegionQuery, new: RegionQuery, due
         engine.silent.begin_all(new.query_id, _texts(engine, streams[told == SILENT]))
         return [events_of_pairs(events)]
     return []
+
+
+def change_silence(engine: "FeedEngine", old: RegionQuery, new: RegionQuery, due: int) -> list[Events]:
+    """Replace a tracked query by one with another `stream_ttl`: what waits stays, but of streams unknown to it now."""
+    slot = engine.queries.slot(old.query_id)
+    engine.remember(new, due)
+    engine.pairs.set_options(slot, new)
+    streams, told, inside = engine.pairs.rows_of(slot)
+    unknown = streams[~engine.knows(slot, streams)]
+    events = [run_at_rest(engine, slot, unknown, END, Reason.QUERY_UPDATED)]
+    if new.kind is Kind.BORDER:
+        entered = np.setdiff1d(engine.members(slot), streams[inside | (told != NO)])
+        if new.initial is Initial.SILENT:
+            _tell_silently(engine, slot, entered, np.full(entered.size, SILENT, dtype=np.int8))
+        else:
+            events.append(run_at_rest(engine, slot, entered, IN, Reason.QUERY_UPDATED))
+    return events
 
 
 def change_members(

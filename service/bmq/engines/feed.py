@@ -13,7 +13,15 @@ import numpy as np
 
 from bmq.engines.batch import Advanced, advance
 from bmq.engines.dues import DueQueries
-from bmq.engines.edits import change_members, change_options, end_silent, events_at_rest, run_at_rest, watch_the_same
+from bmq.engines.edits import (
+    change_members,
+    change_options,
+    change_silence,
+    end_silent,
+    events_at_rest,
+    run_at_rest,
+    watch_the_same,
+)
 from bmq.engines.events import Events, join_events, no_events
 from bmq.engines.pairs import END, Pairs
 from bmq.engines.passes import Passes
@@ -73,8 +81,12 @@ class FeedEngine:
             self.restore(query, due)
             return None
         replaced = self.queries.query(self.queries.slot(query.query_id)) if query.query_id in self.queries else None
-        if replaced is not None and watch_the_same(replaced, query):
+        if replaced is None or not watch_the_same(replaced, query):
+            events = change_members(self, replaced, query, reason, due)
+        elif replaced.stream_ttl_ms == query.stream_ttl_ms:
             events = change_options(self, replaced, query, due)
+        elif replaced.is_tracked and query.is_tracked:
+            events = change_silence(self, replaced, query, due)
         else:
             events = change_members(self, replaced, query, reason, due)
         return self._at_rest(events)
@@ -201,10 +213,16 @@ class FeedEngine:
     def members(self, region_slot: int) -> Int32s:
         """Return the streams inside a region and its scope, ascending, as far as they are known to its query."""
         inside = self.residents.inside(region_slot)
-        ttl = self.queries.stream_ttls[self.queries.owners[region_slot]]
+        return inside[self.knows(int(self.queries.owners[region_slot]), inside)]
+
+    def knows(self, slot: int, streams: Int32s) -> Bools:
+        """Return which streams are known to a query, bool[n]: those that have not been silent for too long."""
+        times = self.streams.last_times[streams]
+        known: Bools = times != NEVER
+        ttl = self.queries.stream_ttls[slot]
         if ttl != FOREVER and self.settled != NEVER:
-            inside = inside[self.streams.last_times[inside] >= self.settled - ttl]
-        return inside
+            known &= times >= self.settled - ttl
+        return known
 
     def loud(self, events: Events) -> Bools:
         """Return which events are told: all but the leaves of silent members, which end here. In telling order."""

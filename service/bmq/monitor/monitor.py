@@ -78,6 +78,7 @@ class Monitor:
         self._silent_tombstones_before = silent_tombstones_before
         self._accepted: list[Put | Delete] = []
         self._clocks_told: dict[str, Clock] = {}
+        self._n_suppressed: dict[str, int] = {}  # by commands, since the feeds advanced
 
     # -- the ledger ---------------------------------------------------------------------------------------
 
@@ -86,9 +87,8 @@ class Monitor:
         applied = Applied([], [])
         by_feed: dict[str, list[Crossings]] = {}
         for command in commands:
-            reply, crossings = self._apply_one(command)
-            if reply is not None:
-                applied.replies.append(reply)
+            replies, crossings = self._apply_one(command)
+            applied.replies.extend(replies)
             for found in crossings:
                 by_feed.setdefault(found.feed, []).append(found)
         applied.crossings.extend(join_crossings(parts) for parts in by_feed.values())
@@ -113,12 +113,20 @@ class Monitor:
             readings = held.release(clock.settled)
         self._start_waiting(feed)
         advanced = self._engines[feed].advance(readings, clock.settled)
-        replies = []
-        for query in advanced.expired:
+        return Advanced(
+            advanced.crossings,
+            self._ended(advanced.expired),
+            n_late + advanced.n_late,
+            advanced.visits,
+            advanced.n_suppressed + self._n_suppressed.pop(feed, 0),
+        )
+
+    def _ended(self, queries: Sequence[RegionQuery]) -> list[Reply]:
+        """Forget queries that have ended, and return the replies that say so."""
+        for query in queries:
             del self._feed_by_query[query.query_id]
             self._accepted.append(Delete(query.version - 1, query.query_id))
-            replies.append(Reply(query.query_id, Status.EXPIRED, query.version - 1))
-        return Advanced(advanced.crossings, replies, n_late + advanced.n_late, advanced.visits, advanced.n_suppressed)
+        return [Reply(query.query_id, Status.EXPIRED, query.version - 1) for query in queries]
 
     # -- counts -------------------------------------------------------------------------------------------
 
@@ -218,20 +226,20 @@ class Monitor:
 
     # -- commands -----------------------------------------------------------------------------------------
 
-    def _apply_one(self, command: Command) -> tuple[Reply | None, list[Crossings]]:
+    def _apply_one(self, command: Command) -> tuple[list[Reply], list[Crossings]]:
         match command:
             case Put():
                 return self._put(command)
             case Delete():
                 return self._delete(command)
             case Refused():
-                return self._refuse(command), []
+                return [self._refuse(command)], []
 
-    def _put(self, command: Put) -> tuple[Reply, list[Crossings]]:
+    def _put(self, command: Put) -> tuple[list[Reply], list[Crossings]]:
         query = command.query
         feed_before = self._feed_by_query.get(query.query_id)
         if feed_before is not None and _same_definition(self._in_force(query.query_id), query):
-            return Reply(query.query_id, Status.UNCHANGED, command.offset), []
+            return [Reply(query.query_id, Status.UNCHANGED, command.offset)], []
         due = self._due(query)
         if query.expires_at is not None and self._clocks[query.feed].now.time > query.expires_at:
             # It ends before it begins: what it replaces ends, and nothing enters.
@@ -245,25 +253,29 @@ class Monitor:
         self._feed_by_query[query.query_id] = query.feed
         self._wait_or_not(query, due)
         self._accepted.append(Put(command.offset, query, due))
-        reply = Reply(query.query_id, Status.ACCEPTED, command.offset)
-        return reply, [found for found in crossings if found is not None]
+        # What begins in the past may be due already; it comes before the next command, wherever batches end.
+        at_once = self._engines[query.feed].advance(None, self._clocks[query.feed].settled)
+        crossings.append(at_once.crossings)
+        if at_once.n_suppressed:
+            self._n_suppressed[query.feed] = self._n_suppressed.get(query.feed, 0) + at_once.n_suppressed
+        replies = [Reply(query.query_id, Status.ACCEPTED, command.offset), *self._ended(at_once.expired)]
+        return replies, [found for found in crossings if found is not None]
 
-    def _delete(self, command: Delete) -> tuple[Reply | None, list[Crossings]]:
+    def _delete(self, command: Delete) -> tuple[list[Reply], list[Crossings]]:
         feed = self._feed_by_query.pop(command.query_id, None)
         if feed is None:
             if command.offset < self._silent_tombstones_before:
-                return None, []
+                return [], []
             message = (
                 f"query {command.query_id!r} is not registered, so there is nothing to delete. "
                 "`bmq query list` shows the registered ones."
             )
             code = ControlCode.UNKNOWN_QUERY
-            return Reply(command.query_id, Status.REJECTED, command.offset, code, message), []
+            return [Reply(command.query_id, Status.REJECTED, command.offset, code, message)], []
         self._waiting[feed].discard(command.query_id)
         crossings = self._engines[feed].remove(command.query_id, Reason.QUERY_DELETED)
         self._accepted.append(command)
-        reply = Reply(command.query_id, Status.DELETED, command.offset)
-        return reply, [] if crossings is None else [crossings]
+        return [Reply(command.query_id, Status.DELETED, command.offset)], [] if crossings is None else [crossings]
 
     def _refuse(self, command: Refused) -> Reply:
         message = command.message
