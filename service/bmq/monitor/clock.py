@@ -38,8 +38,9 @@ class FeedClock:
         """Take in the earliest and latest event time that a batch brought, NEVER where it brought none."""
         settled, start = self.settled, self.start
         earliest = self.now.earliest
-        if start == NEVER and marks.earliest != NEVER:
-            # What is before the settled time is late, and no reading to count from.
+        if start == NEVER and marks.earliest != NEVER and marks.time >= settled:
+            # What is before the settled time is late, and no reading to count from. Where a batch has such ones and
+            # others, the marks do not tell the first of the others: the settled time is at most `max_lateness` before.
             first = max(marks.earliest, settled)
             earliest = first if earliest == NEVER else min(earliest, first)
         elif earliest == NEVER:
