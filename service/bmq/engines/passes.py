@@ -1,31 +1,30 @@
 """Regions that a stream goes through between two readings, and where on the straight line between them.
 
     candidates   an R-tree of bounding boxes (GEOS', by shapely), asked with the lines
-    stretches    box: the slab method · polygon: `kernels.passes` · circle: a quadratic equation;
-                 circle on the globe: the distance along the line, by samples and bisection
+    stretches    box: the slab method · circle: a quadratic equation · polygon and circle on the globe: `kernels.passes`
 
 On the globe a line is straight in degrees and goes the short way round. A shape over the antimeridian has longitudes
-beyond 180, so lines are looked at one turn to the east and one to the west, too.
+beyond 180, and so has a line; lines are looked at one turn to the east and one to the west, too.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 import shapely
 
 from bmq.index.areas import Areas
-from bmq.kernels.passes import SHORTEST, polygon_stretches
-from bmq.kernels.shapes import EARTH_RADIUS_METRES, haversine_metres
+from bmq.kernels.passes import SHORTEST, globe_stretches, polygon_stretches
+from bmq.kernels.shapes import EARTH_RADIUS_METRES
 from bmq.records import Float64s, IndexKind, Int32s, Int64s, Region, Shape, ShapeKind
 
 # What stands for "unbounded" in the R-tree, which adds coordinates up.
 _FAR = 1e150
-# Points of a line at which the distance to a circle on the globe is looked at. A way of some kilometres has one nearest
-# point; one around half the globe may have two.
-_SAMPLES = 65
-_BISECTIONS = 50  # to the last bit of a fraction
+
+_BOX, _POLYGON, _CIRCLE, _CIRCLE_ON_GLOBE = 0, 1, 2, 3
+# What is known of a query slot: its form, the number of its shape, and a box that holds all of it.
+_LOOKS = np.dtype([("form", np.int8), ("number", np.int32), ("box", np.float64, 4)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +52,26 @@ class Passes:
     ----------
     n_dims : 1 or 2; with more, nothing may be put.
     lonlat : dimensions are longitude and latitude.
+
+    Notes
+    -----
+    What has been put and removed is taken up when the next move comes: about 10 microseconds for each of it then, and
+    one for each region there is, since GEOS cannot change an R-tree.
     """
 
     def __init__(self, n_dims: int, lonlat: bool) -> None:
         self._n_dims = n_dims
         self._lonlat = lonlat
         self._regions: dict[int, Region] = {}
+        self._changed: set[int] = set()  # slots put or removed since the last move
+        # What follows is as it was at the last move.
         self._exact = Areas(n_dims, IndexKind.SCAN)
-        self._tree: shapely.STRtree | None = None  # made anew when regions have changed and a move comes
-        self._slots: Int32s = np.empty(0, dtype=np.int32)
-        self._boxes: Float64s = np.empty((0, 4))
-        self._polygons: dict[int, int] = {}  # slot -> number in the arrays of edges
-        self._edge_starts: Int64s = np.zeros(1, dtype=np.int64)
+        self._slots: Int32s = np.empty(0, dtype=np.int32)  # by place in the R-tree
+        self._tree = shapely.STRtree([])
+        self._hull: Float64s = np.empty(4)  # what holds all regions
+        self._looks: npt.NDArray[np.void] = np.empty(0, dtype=_LOOKS)  # by slot
+        self._edges_by_slot: dict[int, Float64s] = {}  # of shapes
+        self._edge_starts: Int64s = np.zeros(1, dtype=np.int64)  # by number of the shape
         self._edges: Float64s = np.empty((0, 4))
 
     def __bool__(self) -> bool:
@@ -73,100 +80,117 @@ class Passes:
     def put(self, slot: int, region: Region) -> None:
         """Look out for a region; ``slot`` has none."""
         self._regions[slot] = region
-        self._exact.register(np.array([slot], dtype=np.int32), [region])
-        self._tree = None
+        self._changed.add(slot)
 
     def remove(self, slot: int) -> None:
         """Look out for a region no more."""
         del self._regions[slot]
-        self._exact.deregister(np.array([slot], dtype=np.int32))
-        self._tree = None
+        self._changed.add(slot)
 
     def find(self, previous: Float64s, current: Float64s) -> Visits:
         """Return the visits of moves, float64[d, n] each, to regions that hold neither end; by row.
 
-        Cost: O(log m) a move, and the regions whose bounding box its line meets.
+        Cost: O(log m) a move, and the regions whose bounding box its own bounding box meets.
         """
-        rows, places, lines = self._candidates(previous, current)
-        slots = self._slots[places]
+        self._take_up_changes()
+        rows, slots, lines = self._candidates(previous, current)
         outside = ~self._exact.holds(slots, np.ascontiguousarray(previous[:, rows]))
         outside &= ~self._exact.holds(slots, np.ascontiguousarray(current[:, rows]))
         rows, slots, lines = rows[outside], slots[outside], lines[outside]
         found = list(self._stretches(slots, lines))
-        which = np.concatenate([part[0] for part in found])
-        begins = np.concatenate([part[1] for part in found])
-        ends = np.concatenate([part[2] for part in found])
+        which, begins, ends = (np.concatenate(columns) for columns in zip(*found, strict=True))
         order = np.lexsort((begins, slots[which], rows[which]))
         rows, slots, begins, ends = rows[which[order]], slots[which[order]], begins[order], ends[order]
         return Visits(rows.astype(np.int32), slots, _numbers(rows, slots), begins, ends)
 
-    def _candidates(self, previous: Float64s, current: Float64s) -> tuple[Int64s, Int64s, Float64s]:
-        """Return (row, place among the slots, line) where a line meets a bounding box; lines as x, y, dx, dy."""
-        self._build()
-        assert self._tree is not None
-        flat = np.zeros((4, previous.shape[1]))
-        flat[: self._n_dims] = previous
-        flat[2 : 2 + self._n_dims] = current - previous
-        turns = [0.0]
-        if self._lonlat:
-            flat[2] = (flat[2] + 180.0) % 360.0 - 180.0
-            turns = [0.0, -360.0, 360.0]
-        parts = []
-        for turn in turns:
-            lines = flat.T + np.array([turn, 0.0, 0.0, 0.0])
-            ends = lines[:, :2] + lines[:, 2:]
-            segments = shapely.linestrings(np.stack([lines[:, :2], ends], axis=1))
-            rows, places = self._tree.query(segments)
-            if turn:
-                # What holds all longitudes is met in the first turn already.
-                bounded = np.isfinite([self._regions[int(slot)].lo[0] for slot in self._slots[places]])
-                bounded |= np.array([self._regions[int(slot)].shape is not None for slot in self._slots[places]], bool)
-                rows, places = rows[bounded], places[bounded]
-            parts.append((rows, places, lines[rows]))
-        rows, places, lines = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-        return rows, places, lines
-
-    def _build(self) -> None:
-        if self._tree is not None:
+    def _take_up_changes(self) -> None:
+        if not self._changed:
             return
+        changed = np.array(sorted(self._changed), dtype=np.int32)
+        self._exact.deregister(changed[np.isin(changed, self._slots)])
+        added = [slot for slot in changed.tolist() if slot in self._regions]
+        self._exact.register(np.array(added, dtype=np.int32), [self._regions[slot] for slot in added])
+        n_more = int(changed[-1]) + 1 - self._looks.size
+        if n_more > 0:
+            self._looks = np.append(self._looks, np.zeros(max(n_more, self._looks.size), dtype=_LOOKS))
+        for slot in self._changed:
+            self._edges_by_slot.pop(slot, None)
+        for slot in added:
+            region = self._regions[slot]
+            self._looks[slot]["form"] = _form(region.shape)
+            self._looks[slot]["box"] = _bounding_box(region)
+            if region.shape is not None:
+                self._edges_by_slot[slot] = _edges(region.shape)
+        self._edges = np.concatenate([np.empty((0, 4)), *self._edges_by_slot.values()])
+        self._edge_starts = np.cumsum([0, *map(len, self._edges_by_slot.values())], dtype=np.int64)
+        self._looks["number"][list(self._edges_by_slot)] = np.arange(len(self._edges_by_slot))
         self._slots = np.array(sorted(self._regions), dtype=np.int32)
-        regions = [self._regions[slot] for slot in self._slots.tolist()]
-        self._boxes = np.array([_bounding_box(region) for region in regions])
-        finite = np.clip(self._boxes, -_FAR, _FAR)
-        self._tree = shapely.STRtree(shapely.box(*finite.T))
-        edges = {
-            slot: _edges(region.shape)
-            for slot, region in zip(self._slots.tolist(), regions, strict=True)
-            if region.shape is not None and region.shape.kind is ShapeKind.POLYGON
-        }
-        self._polygons = {slot: number for number, slot in enumerate(edges)}
-        self._edge_starts = np.cumsum([0, *map(len, edges.values())], dtype=np.int64)
-        self._edges = np.concatenate([np.empty((0, 4)), *edges.values()])
+        boxes = np.clip(self._looks["box"][self._slots], -_FAR, _FAR)
+        self._tree = shapely.STRtree(shapely.box(*boxes.T))
+        self._hull = np.concatenate([boxes[:, :2].min(axis=0, initial=_FAR), boxes[:, 2:].max(axis=0, initial=-_FAR)])
+        self._changed.clear()
+
+    def _candidates(self, previous: Float64s, current: Float64s) -> tuple[Int64s, Int32s, Float64s]:
+        """Return (row, slot, line) where bounding boxes of line and region meet; lines as x, y, dx, dy."""
+        lines = np.zeros((previous.shape[1], 4))
+        lines[:, : self._n_dims] = previous.T
+        lines[:, 2 : 2 + self._n_dims] = (current - previous).T
+        if not self._lonlat:
+            return self._near(lines)
+        lines[:, 2] = short_way(lines[:, 2])
+        rows, slots, found = self._near(lines)
+        parts = [(rows, slots, found)]
+        for turn in (-360.0, 360.0):
+            rows, slots, found = self._near(lines + np.array([turn, 0.0, 0.0, 0.0]))
+            # What holds all longitudes is met in the first turn already.
+            bounded = np.isfinite(self._looks["box"][slots, 0])
+            parts.append((rows[bounded], slots[bounded], found[bounded]))
+        rows, slots, found = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        return rows, slots, found
+
+    def _near(self, lines: Float64s) -> tuple[Int64s, Int32s, Float64s]:
+        begins, ends = lines[:, :2], lines[:, :2] + lines[:, 2:]
+        meets_hull = (np.maximum(begins, ends) >= self._hull[:2]) & (np.minimum(begins, ends) <= self._hull[2:])
+        rows = np.flatnonzero(meets_hull.all(axis=1))
+        segments = shapely.linestrings(np.stack([begins[rows], ends[rows]], axis=1))
+        which, places = self._tree.query(segments)
+        rows = rows[which]
+        return rows, self._slots[places], lines[rows]
 
     def _stretches(self, slots: Int32s, lines: Float64s) -> Iterator[tuple[Int64s, Float64s, Float64s]]:
-        """Yield (which pair, begin, end) of the stretches, one sort of region after the other."""
-        shapes = [self._regions[slot].shape for slot in slots.tolist()]
-        is_box = np.array([shape is None for shape in shapes], dtype=np.bool_)
-        is_polygon = np.array([shape is not None and shape.kind is ShapeKind.POLYGON for shape in shapes], np.bool_)
-        boxes = np.flatnonzero(is_box)
-        begins, ends = _box_stretches(self._boxes[np.searchsorted(self._slots, slots[boxes])], lines[boxes])
-        inside = ends - begins > SHORTEST
-        yield boxes[inside], begins[inside], ends[inside]
-        polygons = np.flatnonzero(is_polygon)
-        numbers = np.array([self._polygons[slot] for slot in slots[polygons].tolist()], dtype=np.int32)
-        which, begins, ends = polygon_stretches(
-            self._edge_starts, self._edges, numbers, np.ascontiguousarray(lines[polygons])
-        )
-        yield polygons[which], begins, ends
-        for pair in np.flatnonzero(~is_box & ~is_polygon):
-            shape = shapes[pair]
-            assert shape is not None
-            found = np.array(list(_circle_stretches(shape, lines[pair]))).reshape(-1, 2)
-            yield np.full(len(found), pair), found[:, 0], found[:, 1]
+        """Yield (which pair, begin, end) of the stretches, one form after the other."""
+        looks = self._looks[slots]
+        for form, stretches in ((_BOX, _box_stretches), (_CIRCLE, _circle_stretches)):
+            pairs = np.flatnonzero(looks["form"] == form)
+            shown = looks["box"][pairs] if form == _BOX else self._edges[self._edge_starts[looks["number"][pairs]]]
+            begins, ends = stretches(shown, lines[pairs])
+            inside = ends - begins > SHORTEST
+            yield pairs[inside], begins[inside], ends[inside]
+        pairs = np.flatnonzero(looks["form"] == _POLYGON)
+        which, begins, ends = polygon_stretches(self._edge_starts, self._edges, looks["number"][pairs], lines[pairs])
+        yield pairs[which], begins, ends
+        pairs = np.flatnonzero(looks["form"] == _CIRCLE_ON_GLOBE)
+        which, begins, ends = globe_stretches(self._edges[self._edge_starts[looks["number"][pairs]]], lines[pairs])
+        yield pairs[which], begins, ends
 
 
-def _bounding_box(region: Region) -> tuple[float, float, float, float]:
-    """Return the smallest and the largest x and y; of a shape over the antimeridian with longitudes beyond 180."""
+def short_way(degrees: Float64s) -> Float64s:
+    """Return differences of longitudes the short way round, where that is the other one; half a turn stays."""
+    # Not by a remainder, which would round those that stay as they are.
+    shorter: Float64s = np.where(np.abs(degrees) > 180.0, degrees - np.copysign(360.0, degrees), degrees)
+    return shorter
+
+
+def _form(shape: Shape | None) -> int:
+    if shape is None:
+        return _BOX
+    if shape.kind is ShapeKind.POLYGON:
+        return _POLYGON
+    return _CIRCLE_ON_GLOBE if shape.lonlat else _CIRCLE
+
+
+def _bounding_box(region: Region) -> Sequence[float]:
+    """Return the smallest x and y and the largest; of a shape over the antimeridian with longitudes beyond 180."""
     shape = region.shape
     if shape is not None and shape.lonlat:
         x, y = _vertices(shape).T
@@ -176,8 +200,9 @@ def _bounding_box(region: Region) -> tuple[float, float, float, float]:
         # By the sine rule: the farthest longitude of a circle on the sphere. A little more, for the rounding.
         width = np.degrees(np.arcsin(np.sin(np.radians(half)) / np.cos(np.radians(y[0])))) * 1.000001 + 1e-9
         return x[0] - width, y[0] - half - 1e-9, x[0] + width, y[0] + half + 1e-9
-    (x_lo, y_lo), (x_hi, y_hi) = ((*region.lo, 0.0)[:2], (*region.hi, 0.0)[:2])
-    return x_lo, y_lo, x_hi, (y_hi if len(region.hi) > 1 else 1.0)
+    # One dimension is a plane in which all moves are at 0.
+    (x_lo, y_lo), (x_hi, y_hi) = (*region.lo, 0.0)[:2], (*region.hi, 1.0)[:2]
+    return x_lo, y_lo, x_hi, y_hi
 
 
 def _vertices(shape: Shape) -> Float64s:
@@ -185,7 +210,10 @@ def _vertices(shape: Shape) -> Float64s:
 
 
 def _edges(shape: Shape) -> Float64s:
+    """Return x and y of both ends of each edge, float64[n, 4]; of a circle its centre and radius in one row."""
     vertices = _vertices(shape)
+    if shape.kind is ShapeKind.CIRCLE:
+        return np.array([[*vertices[0], shape.radius, 0.0]])
     edges = np.concatenate([vertices[:-1], vertices[1:]], axis=1)
     # From the last vertex of a ring to the first of the next there is no edge.
     return np.delete(edges, np.array(shape.ring_starts[1:-1], dtype=np.int64) - 1, axis=0)
@@ -207,50 +235,15 @@ def _box_stretches(boxes: Float64s, lines: Float64s) -> tuple[Float64s, Float64s
     return begins, ends
 
 
-def _circle_stretches(shape: Shape, line: Float64s) -> Iterator[tuple[float, float]]:
-    (x, y, dx, dy), (center_x, center_y) = line, _vertices(shape)[0]
-    if shape.lonlat:
-        yield from _globe_stretches(shape.radius, float(center_x), float(center_y), line)
-        return
-    a = dx * dx + dy * dy
-    b = (x - center_x) * dx + (y - center_y) * dy
-    c = (x - center_x) ** 2 + (y - center_y) ** 2 - shape.radius**2
-    if a > 0.0 and b * b > a * c:
-        root = np.sqrt(b * b - a * c)
-        begin, end = max(0.0, (-b - root) / a), min(1.0, (-b + root) / a)
-        if end - begin > SHORTEST:
-            yield begin, end
-
-
-def _globe_stretches(radius: float, lon: float, lat: float, line: Float64s) -> Iterator[tuple[float, float]]:
-    def beyond(fraction: float) -> float:
-        """Return how far the line is outside the circle there, in metres."""
-        metres: float = haversine_metres(lon, lat, line[0] + fraction * line[2], line[1] + fraction * line[3])
-        return metres - radius
-
-    fractions = np.linspace(0.0, 1.0, _SAMPLES).tolist()
-    nearest = min(fractions, key=beyond)
-    low, high = max(0.0, nearest - 1.0 / (_SAMPLES - 1)), min(1.0, nearest + 1.0 / (_SAMPLES - 1))
-    for _ in range(2 * _BISECTIONS):
-        left, right = low + (high - low) / 3, high - (high - low) / 3
-        low, high = (low, right) if beyond(left) < beyond(right) else (left, high)
-    fractions = sorted({*fractions, (low + high) / 2})
-    begin: float | None = None
-    for before, after in pairwise(fractions):
-        if beyond(before) > 0.0 >= beyond(after):
-            begin = _bisect(beyond, after, before)
-        elif beyond(before) <= 0.0 < beyond(after) and begin is not None:
-            end = _bisect(beyond, before, after)
-            if end - begin > SHORTEST:
-                yield begin, end
-            begin = None
-
-
-def _bisect(beyond: Callable[[float], float], inside: float, outside: float) -> float:
-    for _ in range(_BISECTIONS):
-        middle = (inside + outside) / 2
-        inside, outside = (middle, outside) if beyond(middle) <= 0.0 else (inside, middle)
-    return inside
+def _circle_stretches(circles: Float64s, lines: Float64s) -> tuple[Float64s, Float64s]:
+    """Return where each line is inside its circle, (x, y, radius, 0): begin and end, none if end <= begin."""
+    x, y, dx, dy = lines.T
+    x, y = x - circles[:, 0], y - circles[:, 1]
+    a, b, c = dx * dx + dy * dy, x * dx + y * dy, x * x + y * y - circles[:, 2] ** 2
+    meets = (a > 0.0) & (b * b > a * c)
+    root = np.sqrt(np.where(meets, b * b - a * c, 0.0))
+    a = np.where(meets, a, 1.0)
+    return np.maximum(0.0, (-b - root) / a), np.where(meets, np.minimum(1.0, (-b + root) / a), -np.inf)
 
 
 def _numbers(rows: Int64s, slots: Int32s) -> Int32s:

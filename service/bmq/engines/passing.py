@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bmq.engines.events import Events, When, no_events, some_events
+from bmq.engines.passes import short_way
 from bmq.engines.regions import Steps
 from bmq.index.stream_table import Chained
 from bmq.records import Bools, Float64s, Int32s, Int64s, Reason, Sign
@@ -70,10 +71,11 @@ def _in_scope(engine: "FeedEngine", steps: Steps, rows: Int64s, queries: Int32s)
 
 def _points(engine: "FeedEngine", previous: Float64s, current: Float64s, fractions: Float64s) -> Float64s:
     way = current - previous
-    if engine.feed.lonlat:
-        # The short way round, and back into [-180, 180) where it led over the antimeridian.
-        way[0] = (way[0] + 180.0) % 360.0 - 180.0
-        points = previous + way * fractions
-        points[0] = (points[0] + 180.0) % 360.0 - 180.0
-        return points
-    return previous + way * fractions
+    if not engine.feed.lonlat:
+        return previous + way * fractions
+    way[0] = short_way(way[0])
+    points = previous + way * fractions
+    # Back into [-180, 180) where the way led over the antimeridian.
+    points[0] -= 360.0 * (points[0] >= 180.0)
+    points[0] += 360.0 * (points[0] < -180.0)
+    return points
