@@ -117,7 +117,7 @@ def compare_with(base: str, size: Size) -> None:
     """Run the service of a revision and of this tree by turns, and print how they differ."""
     n_queries = size.query_counts[0]
     workload = workload_of(size, n_queries)
-    rates: dict[str, list[float]] = {base: [], "this": []}
+    rates: dict[str, list[float]] = {"base": [], "this": []}
     with tempfile.TemporaryDirectory(prefix="bmq-bench-") as name:
         folder = Path(name)
         subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(folder / "base"), base], check=True)
@@ -130,7 +130,7 @@ def compare_with(base: str, size: Size) -> None:
             for repeat in range(2 * size.repeats):
                 # Each first in turn: the second of two finds the machine as the first has left it.
                 for which in sorted(rates, reverse=bool(repeat % 2)):
-                    tree = folder / "base" if which == base else Path.cwd()
+                    tree = folder / "base" if which == "base" else Path.cwd()
                     events = f"{TOPIC}.events.{which}.{repeat}"
                     checkpoint = folder / f"{which}-{repeat}"
                     rate = run("bmq", bootstrap, size, checkpoint, f"{TOPIC}.control", events, tree=tree)
@@ -141,7 +141,7 @@ def compare_with(base: str, size: Size) -> None:
             subprocess.run(["git", "worktree", "remove", "--force", str(folder / "base")], check=True)
     for which, values in rates.items():
         print(f"{which}: median {statistics.median(values):,.0f} readings/s ({min(values):,.0f} to {max(values):,.0f})")
-    ours, theirs = statistics.median(rates["this"]), statistics.median(rates[base])
+    ours, theirs = statistics.median(rates["this"]), statistics.median(rates["base"])
     spread = max(max(values) - min(values) for values in rates.values())
     print(
         f"pipeline ratio_base={ours / theirs:.3f} spread={spread / theirs:.3f} "

@@ -1,15 +1,17 @@
 """One run of one pipeline over a topic that is already full; prints what each batch took, as JSON.
 
     python -m bench.pipeline_run read|read-tuned|passthrough|passthrough-tuned BOOTSTRAP TOPIC BATCH_READINGS FOLDER
-    python -m bench.pipeline_run bmq|latency BOOTSTRAP TOPIC BATCH_READINGS FOLDER CONTROL_TOPIC EVENTS_TOPIC
+    python -m bench.pipeline_run bmq|latency|follow BOOTSTRAP TOPIC BATCH_READINGS FOLDER CONTROL_TOPIC EVENTS_TOPIC
 
-`latency` reads what arrives, until its standard input is closed, and prints each batch as it ends. Each runs in a
-process of its own, in the session that the service makes, so that all have the same JVM options.
+`latency` and `follow` read what arrives, until their standard input is closed; `follow` prints each batch as it ends,
+for one who reads it. Each runs in a process of its own, in the session that the service makes, so that all have the
+same JVM options.
 """
 
 import json
 import sys
 import threading
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -27,7 +29,7 @@ KEPT_X_M = 6_000.0  # a tenth of the plane: the plain Spark job keeps 10 % of th
 
 def main(pipeline: str, bootstrap: str, topic: str, batch_readings: int, folder: Path, *topics: str) -> None:
     """Run one pipeline and print its batches."""
-    if pipeline in ("bmq", "latency"):
+    if pipeline in ("bmq", "latency", "follow"):
         batches = run_service(pipeline, bootstrap, topic, batch_readings, folder, *topics)
     else:
         batches = run_plain(pipeline, bootstrap, topic, batch_readings, folder)
@@ -57,13 +59,17 @@ def run_service(
         batches = progress_of(service.streaming_query)
     else:
         print("running", flush=True)
-        batches = follow(service.streaming_query)
+        batches = []
+        for batch in batches_until_end(service.streaming_query):
+            batches.append(batch)
+            if pipeline == "follow":
+                print(json.dumps(batch), flush=True)
     service.stop()
     return batches
 
 
-def follow(query: StreamingQuery | None) -> list[dict[str, object]]:
-    """Return the batches until standard input is closed, and print each as a line when it has ended."""
+def batches_until_end(query: StreamingQuery | None) -> Iterator[dict[str, object]]:
+    """Yield each batch once, soon after its end, until standard input is closed."""
     closed = threading.Event()
 
     def wait_for_end() -> None:
@@ -71,13 +77,15 @@ def follow(query: StreamingQuery | None) -> list[dict[str, object]]:
         closed.set()
 
     threading.Thread(target=wait_for_end, daemon=True).start()
-    batches: dict[float, dict[str, object]] = {}
-    while not closed.wait(0.2):
-        # Spark keeps the last hundred reports.
+    seen: set[object] = set()
+    is_last = False
+    while not is_last:
+        # Spark keeps the last hundred reports, of some hundred milliseconds at least, and takes a while to show them.
+        is_last = closed.wait(2.0)
         for batch in progress_of(query):
-            if batches.setdefault(float(str(batch["started_ms"])), batch) is batch:
-                print(json.dumps(batch), flush=True)
-    return list(batches.values())
+            if batch["started_ms"] not in seen:
+                seen.add(batch["started_ms"])
+                yield batch
 
 
 def run_plain(pipeline: str, bootstrap: str, topic: str, batch_readings: int, folder: Path) -> list[dict[str, object]]:
