@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bmq.engines.passes import Passes
+from bmq.engines.passing import times_on_way
 from bmq.records import Feed, Region, Shape, ShapeKind
 from bmq.wire.shapes import read_shape
 from tests import oracle_regions as oracle
@@ -170,3 +172,20 @@ def test_along_an_edge_a_line_is_inside_where_its_points_are(
 
     right = list(expected({0: oracle.Polygon((tuple(triangle),))}, moves, lonlat=False))
     assert [visit[:3] for visit in visits] == [visit[:3] for visit in right]
+
+
+@given(begin=st.integers(-3, 1_700_000_000_000), took=st.integers(0, 90_000), way=st.integers(1, 500), data=st.data())
+def test_the_time_of_a_pass_is_rounded_half_to_even(begin: int, took: int, way: int, data: st.DataObject) -> None:
+    part = data.draw(st.integers(0, way))
+
+    assert time_at(begin, took, part, way) == begin + round(Fraction(took * part, way))
+
+
+@pytest.mark.parametrize(("took", "part", "way"), [(45, 7, 10), (1500, 11, 40), (5, 1, 2), (7, 1, 2), (19, 21, 38)])
+def test_a_half_is_one_whatever_its_quotient_was_rounded_to(took: int, part: int, way: int) -> None:
+    assert time_at(0, took, part, way) == round(Fraction(took * part, way))
+
+
+def time_at(begin: int, took: int, part: int, way: int) -> int:
+    begins, ends = np.array([begin]), np.array([begin + took])
+    return int(times_on_way(begins, ends, np.array([part / way]))[0])
