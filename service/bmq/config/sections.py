@@ -86,7 +86,7 @@ class TopicsSection(Section):
     clock: Topic = "bmq.clock"
     """Marks that move the clock of a silent feed; made and read only where a feed has `idle_advance`."""
     membership: Topic | None = None
-    """Who is inside now, compacted: key = query and stream, null when it left. Absent: not written."""
+    """Who is inside now, compacted: key = query, feed and stream, null when it left. Absent: not written."""
     key: Literal["stream_id", "query_id"] = "stream_id"
     """The key of the events."""
     allowed_output_prefix: str = "bmq."
