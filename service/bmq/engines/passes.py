@@ -1,6 +1,6 @@
 """Regions that a stream goes through between two readings, and where on the straight line between them.
 
-    candidates   an R-tree of bounding boxes (GEOS', by shapely), asked with the lines
+    candidates   the packed R-tree of `index.packed`, asked which bounding boxes meet that of the line
     stretches    box: the slab method · circle: a quadratic equation · polygon and circle on the globe: `kernels.passes`
 
 On the globe a line is straight in degrees and goes the short way round. A shape over the antimeridian has longitudes
@@ -12,15 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import shapely
 
 from bmq.index.areas import Areas
+from bmq.index.packed import PackedQueries
 from bmq.kernels.passes import SHORTEST, globe_stretches, polygon_stretches
 from bmq.kernels.shapes import EARTH_RADIUS_METRES
 from bmq.records import Float64s, IndexKind, Int32s, Int64s, Region, Shape, ShapeKind
-
-# What stands for "unbounded" in the R-tree, which adds coordinates up.
-_FAR = 1e150
 
 _BOX, _POLYGON, _CIRCLE, _CIRCLE_ON_GLOBE = 0, 1, 2, 3
 # What is known of a query slot: its form, the number of its shape, and a box that holds all of it.
@@ -56,7 +53,7 @@ class Passes:
     Notes
     -----
     What has been put and removed is taken up when the next move comes: about 10 microseconds for each of it then, and
-    one for each region there is, since GEOS cannot change an R-tree.
+    one for each region there is, since a packed tree is made anew.
     """
 
     def __init__(self, n_dims: int, lonlat: bool) -> None:
@@ -66,9 +63,8 @@ class Passes:
         self._changed: set[int] = set()  # slots put or removed since the last move
         # What follows is as it was at the last move.
         self._exact = Areas(n_dims, IndexKind.SCAN)
-        self._slots: Int32s = np.empty(0, dtype=np.int32)  # by place in the R-tree
-        self._tree = shapely.STRtree([])
-        self._hull: Float64s = np.empty(4)  # what holds all regions
+        self._slots: Int32s = np.empty(0, dtype=np.int32)  # of all regions
+        self._tree: PackedQueries | None = None  # None: no region
         self._looks: npt.NDArray[np.void] = np.empty(0, dtype=_LOOKS)  # by slot
         self._edges_by_slot: dict[int, Float64s] = {}  # of shapes
         self._edge_starts: Int64s = np.zeros(1, dtype=np.int64)  # by number of the shape
@@ -101,7 +97,7 @@ class Passes:
         which, begins, ends = (np.concatenate(columns) for columns in zip(*found, strict=True))
         order = np.lexsort((begins, slots[which], rows[which]))
         rows, slots, begins, ends = rows[which[order]], slots[which[order]], begins[order], ends[order]
-        return Visits(rows.astype(np.int32), slots, _numbers(rows, slots), begins, ends)
+        return Visits(rows, slots, _numbers(rows, slots), begins, ends)
 
     def _take_up_changes(self) -> None:
         if not self._changed:
@@ -125,12 +121,17 @@ class Passes:
         self._edge_starts = np.cumsum([0, *map(len, self._edges_by_slot.values())], dtype=np.int64)
         self._looks["number"][list(self._edges_by_slot)] = np.arange(len(self._edges_by_slot))
         self._slots = np.array(sorted(self._regions), dtype=np.int32)
-        boxes = np.clip(self._looks["box"][self._slots], -_FAR, _FAR)
-        self._tree = shapely.STRtree(shapely.box(*boxes.T))
-        self._hull = np.concatenate([boxes[:, :2].min(axis=0, initial=_FAR), boxes[:, 2:].max(axis=0, initial=-_FAR)])
+        self._tree = None
+        if self._slots.size:
+            # Boxes meet where the one begins before the other ends, and the other way round. So which ones meet that of
+            # a line is a stab by where the line begins, and where it ends, in each dimension.
+            boxes = self._looks["box"][self._slots].reshape(-1, 2, 2)[:, :, : self._n_dims]
+            begins_before = np.stack([np.full_like(boxes[:, 1], -np.inf), boxes[:, 1]], axis=2)
+            ends_behind = np.stack([boxes[:, 0], np.full_like(boxes[:, 0], np.inf)], axis=2)
+            self._tree = PackedQueries(self._slots, np.concatenate([begins_before, ends_behind], axis=1))
         self._changed.clear()
 
-    def _candidates(self, previous: Float64s, current: Float64s) -> tuple[Int64s, Int32s, Float64s]:
+    def _candidates(self, previous: Float64s, current: Float64s) -> tuple[Int32s, Int32s, Float64s]:
         """Return (row, slot, line) where bounding boxes of line and region meet; lines as x, y, dx, dy."""
         lines = np.zeros((previous.shape[1], 4))
         lines[:, : self._n_dims] = previous.T
@@ -148,14 +149,12 @@ class Passes:
         rows, slots, found = (np.concatenate(columns) for columns in zip(*parts, strict=True))
         return rows, slots, found
 
-    def _near(self, lines: Float64s) -> tuple[Int64s, Int32s, Float64s]:
-        begins, ends = lines[:, :2], lines[:, :2] + lines[:, 2:]
-        meets_hull = (np.maximum(begins, ends) >= self._hull[:2]) & (np.minimum(begins, ends) <= self._hull[2:])
-        rows = np.flatnonzero(meets_hull.all(axis=1))
-        segments = shapely.linestrings(np.stack([begins[rows], ends[rows]], axis=1))
-        which, places = self._tree.query(segments)
-        rows = rows[which]
-        return rows, self._slots[places], lines[rows]
+    def _near(self, lines: Float64s) -> tuple[Int32s, Int32s, Float64s]:
+        if self._tree is None:
+            return np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32), np.empty((0, 4))
+        begins, ends = lines[:, : self._n_dims].T, (lines[:, :2] + lines[:, 2:])[:, : self._n_dims].T
+        met = self._tree.stab(np.concatenate([np.minimum(begins, ends), np.maximum(begins, ends)]))
+        return met.rows, met.queries, lines[met.rows]
 
     def _stretches(self, slots: Int32s, lines: Float64s) -> Iterator[tuple[Int64s, Float64s, Float64s]]:
         """Yield (which pair, begin, end) of the stretches, one form after the other."""
@@ -246,7 +245,7 @@ def _circle_stretches(circles: Float64s, lines: Float64s) -> tuple[Float64s, Flo
     return np.maximum(0.0, (-b - root) / a), np.where(meets, np.minimum(1.0, (-b + root) / a), -np.inf)
 
 
-def _numbers(rows: Int64s, slots: Int32s) -> Int32s:
+def _numbers(rows: Int32s, slots: Int32s) -> Int32s:
     """Return for each visit how many of the same row and slot there are up to it; equal ones stand together."""
     if not rows.size:
         return np.empty(0, dtype=np.int32)

@@ -26,6 +26,8 @@ def find_passes(engine: "FeedEngine", chained: Chained, steps: Steps) -> tuple[E
         return none
     at = steps.at(moved)
     visits = engine.passes.find(at.previous, at.values)
+    if not visits.rows.size:
+        return none
     rows, queries = moved[visits.rows], visits.queries
     in_scope = _in_scope(engine, steps, rows, queries)
     rows, queries = rows[in_scope], queries[in_scope]
@@ -66,15 +68,15 @@ def times_on_way(begins: Int64s, ends: Int64s, fractions: Float64s) -> Int64s:
 
 def _in_scope(engine: "FeedEngine", steps: Steps, rows: Int64s, queries: Int32s) -> Bools:
     in_scope = np.ones(rows.size, dtype=np.bool_)
-    for slot in np.unique(queries):
-        query = engine.queries.query(int(slot))
-        of_query = queries == slot
-        named = engine.regions.named(int(slot))
+    by_query = np.argsort(queries, kind="stable")
+    slots, starts = np.unique(queries[by_query], return_index=True)
+    for slot, visits in zip(slots.tolist(), np.split(by_query, starts[1:]), strict=True):
+        named, where = engine.regions.named(slot), engine.queries.query(slot).where
         if named is not None:
-            in_scope[of_query] &= np.isin(steps.streams[rows[of_query]], named)
-        if query.where and steps.codes is not None and steps.previous_codes is not None:
+            in_scope[visits] &= np.isin(steps.streams[rows[visits]], named)
+        if where and steps.codes is not None and steps.previous_codes is not None:
             for codes in (steps.previous_codes, steps.codes):
-                in_scope[of_query] &= engine.regions.attributes.fits_where(query.where, codes[rows[of_query]])
+                in_scope[visits] &= engine.regions.attributes.fits_where(where, codes[rows[visits]])
     return in_scope
 
 
