@@ -1,7 +1,8 @@
 """Polygons of 50 vertices against boxes: what the index of shapes costs beside that of boxes.
 
 Claim: 10,000 polygons give at least half the readings a second of 10,000 boxes at an equal event rate. That is meant
-of the whole service; this is the index alone, where the exact test weighs most. Ours: the vehicles of `workload`, whose
+of the whole service; this is the index alone, where the exact test weighs most, and what a worker does from JSON to
+events, which is all but Spark's part. Ours: the vehicles of `workload`, whose
 steps are 30 m, 0.1 events a reading; the polygons are stars whose perimeter is that of the boxes, so that steps
 cross them as often (Buffon). Besides: the exact test of a pair against shapely's. Answers are checked first on a
 sample of the moves. Run `python -m bench.polygons`: half a minute.
@@ -13,13 +14,20 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 import shapely
 
 from bench.workload import PLANE_M, Workload
 from bmq.index.areas import Areas
 from bmq.index.base import Moves
 from bmq.index.shapes import ShapeStore
-from bmq.records import Float64s, Region, Shape, ShapeKind
+from bmq.monitor.monitor import Monitor
+from bmq.records import Clock, Feed, Float64s, Put, Region, RegionQuery, Shape, ShapeKind
+from bmq.records.joining import concat_readings
+from bmq.wire.events import render_crossings
+from bmq.wire.frames import pack_readings, unpack_readings
+from bmq.wire.readings import Decoder
+from bmq.wire.state import pack_delta
 
 SEED = 20060509
 N_VERTICES = 50
@@ -35,7 +43,7 @@ def main() -> None:
     boxes, polygons = Areas(2), Areas(2)
     slots = np.arange(WORKLOAD.n_queries, dtype=np.int32)
     lo, hi = WORKLOAD.squares()
-    boxes.register(slots, [Region(tuple(a), tuple(b)) for a, b in zip(lo.T.tolist(), hi.T.tolist(), strict=True)])
+    boxes.register(slots, boxes_of(lo, hi))
     rings = stars(WORKLOAD.n_queries, 4 * WORKLOAD.side_m)
     polygons.register(slots, [region_of(ring) for ring in rings])
     ns: dict[str, list[float]] = {"boxes": [], "polygons": []}
@@ -61,8 +69,47 @@ def main() -> None:
         )
         print(f"{rate:.3f} events a reading, {megabytes:.1f} MB")
     print(f"polygons_vs_boxes={statistics.median(ns['boxes']) / statistics.median(ns['polygons']):.2f}")
+    worker = in_a_worker({"boxes": boxes_of(lo, hi), "polygons": [region_of(ring) for ring in rings]})
+    ratio = worker["boxes"] / worker["polygons"]
+    print(
+        f"in a worker, from JSON to events: boxes {worker['boxes']:.0f} ns a reading, polygons {worker['polygons']:.0f}"
+    )
+    print(f"polygons_vs_boxes_worker={ratio:.2f}")
     ours, theirs = exact_tests(rings)
     print(f"exact test of a pair: kernel {ours:.0f} ns, shapely {theirs:.0f} ns, ratio={theirs / ours:.1f}")
+
+
+def boxes_of(lo: Float64s, hi: Float64s) -> list[Region]:
+    """Return the boxes between corners, float64[2, n] each."""
+    return [Region(tuple(a), tuple(b)) for a, b in zip(lo.T.tolist(), hi.T.tolist(), strict=True)]
+
+
+def in_a_worker(regions: dict[str, list[Region]]) -> dict[str, float]:
+    """Return the nanoseconds that Python spends on a reading, from its JSON to events and delta; all but Spark."""
+    feed = Feed("vehicles", "vehicles", "id", ("x", "y"), event_time="ts")
+    monitors = {name: Monitor({feed.name: feed}) for name in regions}
+    for name, monitor in monitors.items():
+        monitor.apply([Put(i, RegionQuery(f"q{i}", i + 1, feed.name, one)) for i, one in enumerate(regions[name])])
+    decoder = Decoder(feed)
+    ns: dict[str, list[float]] = {name: [] for name in regions}
+    for number, (event_time, xs, ys) in enumerate(WORKLOAD.rounds()):
+        texts = [
+            f'{{"id":"v{i}","ts":{event_time},"x":{x},"y":{y}}}'.encode()
+            for i, (x, y) in enumerate(zip(xs.tolist(), ys.tolist(), strict=True))
+        ]
+        values = pa.array(texts, pa.binary())
+        record_times = np.full(len(texts), event_time, dtype=np.int64)
+        for name in list(regions)[:: 1 if number % 2 else -1]:
+            start = time.thread_time_ns()
+            frame = pack_readings(decoder.decode(None, values, record_times).readings, 1)[0]
+            readings = concat_readings([unpack_readings(frame)])
+            advanced = monitors[name].advance(feed.name, readings, Clock(event_time, event_time))
+            pack_delta(monitors[name].take_delta())
+            assert advanced.crossings is not None
+            render_crossings(advanced.crossings, feed, topic="events")
+            if number > N_WARM:
+                ns[name].append((time.thread_time_ns() - start) / len(texts))
+    return {name: statistics.median(times) for name, times in ns.items()}
 
 
 def stars(n: int, perimeter: float) -> list[Float64s]:
