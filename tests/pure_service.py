@@ -7,7 +7,7 @@ meet all of it in milliseconds. What is left out is Spark's plan, which is two c
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,7 @@ from bmq.wire.state import pack_delta, unpack_delta
 
 ControlRecord = tuple[str, bytes | None]
 Values = Sequence[bytes | None]
+Layout = Literal["crossing", "reading"]
 RECORD_TIME = 1_700_000_000_000  # of every record; nothing but latency follows from it
 CONTROL, CLOCK, EVENTS = "control", "clock", "events"
 
@@ -39,15 +40,22 @@ class PureService:
     feeds : feed name -> Feed.
     n_shards : into how many parts the streams are divided.
     silent_tombstones_before : where the control topic ended when the "checkpoint" was made.
+    layout : of the events.
     """
 
-    def __init__(self, feeds: Mapping[str, Feed], n_shards: int = 2, silent_tombstones_before: int = 0) -> None:
+    def __init__(
+        self,
+        feeds: Mapping[str, Feed],
+        n_shards: int = 2,
+        silent_tombstones_before: int = 0,
+        layout: Layout = "crossing",
+    ) -> None:
         self.replies: list[dict[str, Any]] = []
         self.events: list[dict[str, Any]] = []
         self.dead: list[tuple[str, str]] = []
         self.n_late = 0
         self.next_offset = 0
-        self._plan = _plan(feeds, n_shards, silent_tombstones_before)
+        self._plan = _plan(feeds, n_shards, silent_tombstones_before, layout)
         self._next_offsets: dict[tuple[str, int], int] = {}
         self._n_marks = 0
         self._monitors = [self._new_monitor() for _ in range(n_shards)]
@@ -136,7 +144,7 @@ class PureService:
         return _records(self._plan.feeds[feed].topic, partition, first, [None] * len(values), values)
 
 
-def _plan(feeds: Mapping[str, Feed], n_shards: int, silent_tombstones_before: int) -> Plan:
+def _plan(feeds: Mapping[str, Feed], n_shards: int, silent_tombstones_before: int, layout: Layout) -> Plan:
     return Plan(
         run_id="pure",
         feeds=dict(feeds),
@@ -149,7 +157,7 @@ def _plan(feeds: Mapping[str, Feed], n_shards: int, silent_tombstones_before: in
         clock_topic=CLOCK,
         membership_topic=None,
         events_key="stream_id",
-        events_layout="crossing",
+        events_layout=layout,
         output_prefix="bmq.",
         client_options={},
         reserved_topics=frozenset(),

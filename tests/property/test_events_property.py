@@ -7,7 +7,7 @@ from typing import Any, Literal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bmq.records import Reason, RegionQuery, Sign
+from bmq.records import NEVER, Reason, RegionQuery, Sign
 from bmq.wire.events import render_crossings
 from tests.crossings import FEED, Row, make_crossings, query, read_headers, read_values
 
@@ -31,6 +31,7 @@ rows = st.builds(
     ordinal=st.integers(0, 1),
     value=values,
     previous=st.none() | st.tuples(st.integers(-(2**62), 2**62), values),
+    confirmed_time=st.sampled_from([NEVER, NEVER, 1, 2]),
 )
 
 
@@ -80,6 +81,7 @@ def assert_says_the_reading(event: dict[str, Any], row: Row) -> None:
     assert event["stream_id"] == row.stream
     assert event["reason"] == row.reason.text
     assert event["event_time"] == row.event_time
+    assert event.get("confirmed_time", NEVER) == row.confirmed_time
     assert same_numbers(event["value"], row.value)
     if row.previous is None:
         assert "previous" not in event
@@ -96,8 +98,10 @@ def same_numbers(written: dict[str, float], value: tuple[float, float]) -> bool:
 
 
 def cause(row: Row) -> tuple[Any, ...]:
-    by_command = row.reason not in (Reason.MOVED, Reason.FIRST_SEEN)
-    return row.stream, row.event_time, row.ordinal, row.reason, row.query if by_command else None
+    by_query = row.confirmed_time != NEVER
+    by_query |= row.reason not in (Reason.MOVED, Reason.FIRST_SEEN, Reason.STREAM_EXPIRED)
+    what = row.stream, row.event_time, row.ordinal, row.reason, row.confirmed_time
+    return *what, row.query if by_query else None
 
 
 def topic_of(query: RegionQuery) -> str:

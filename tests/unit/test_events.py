@@ -125,6 +125,14 @@ def test_transitions_passes_and_expiries_stay_apart_under_layout_reading() -> No
     assert len({event["event_id"] for event in events}) == 7
 
 
+def test_confirmations_of_one_crossing_are_one_event_a_query_under_layout_reading() -> None:
+    rows = [Row(query=query("c"))]
+    rows += [Row(query=query(name), confirmed_time=due) for name, due in (("a", 1), ("b", 1), ("d", 2))]
+    events = read_values(render_crossings(make_crossings(rows), FEED, topic="t", layout="reading"))
+    assert [event["entered"] for event in events] == [["c"], ["a"], ["b"], ["d"]]
+    assert len({event["event_id"] for event in events}) == 4
+
+
 def test_events_may_be_keyed_by_query() -> None:
     messages = render_crossings(make_crossings([MOVED]), FEED, topic="t", key="query_id")
     assert messages.column("key").to_pylist() == [b"q1"]

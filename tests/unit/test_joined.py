@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bmq.monitor.joined import cut_crossings, join_crossings
-from bmq.records import Sign
+from bmq.records import NEVER, Sign
 from tests.crossings import Row, make_crossings, query
 
 
@@ -30,6 +30,25 @@ def test_pieces_hold_every_crossing_once_and_no_cause_is_cut(size: int) -> None:
     assert [joined.ids.text(i) for i in range(len(joined))] == [whole.ids.text(i) for i in range(len(whole))]
     assert [joined.queries[row] for row in joined.query_rows] == [whole.queries[row] for row in whole.query_rows]
     assert all(len(piece) >= min(size, len(whole)) for piece in pieces[:-1])
+
+
+def test_what_only_some_parts_have_is_absent_in_the_rows_of_the_others() -> None:
+    parts = [Row(), Row(visit=2), Row(confirmed_time=7), Row(sign=Sign.NONE, began=5)]
+
+    joined = join_crossings([make_crossings([part]) for part in parts])
+
+    assert joined.passes is not None
+    assert joined.confirmed_times is not None
+    assert joined.began is not None
+    assert joined.passes.tolist() == [0, 2, 0, 0]
+    assert joined.confirmed_times.tolist() == [NEVER, NEVER, 7, NEVER]
+    assert joined.began.tolist() == [NEVER, NEVER, NEVER, 5]
+
+
+def test_what_no_part_has_is_no_column() -> None:
+    joined = join_crossings([make_crossings([Row()]), make_crossings([Row(event_time=1)])])
+
+    assert (joined.passes, joined.confirmed_times, joined.began) == (None, None, None)
 
 
 def test_no_crossings_are_no_piece() -> None:

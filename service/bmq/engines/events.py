@@ -140,9 +140,10 @@ def telling_order(events: Events, ranks: Int64s) -> npt.NDArray[np.intp]:
     Notes
     -----
     By moment, then `When`; readings of one moment by row, and of one reading passes in their order, then -, then +,
-    then transitions, each by query id (docs/semantics.md, order). O(n log n).
+    then transitions, each by query id (docs/semantics.md, order). Timers of one moment by stream, so that what ends
+    with one stream stays together: it may become one message. O(n log n).
     """
     transition = events.began != NEVER
     sort = np.where(events.passes > 0, 0, np.where(transition, 3, np.where(events.signs < 0, 1, 2)))
     sort[events.whens != When.AT_READING] = 0
-    return np.lexsort((ranks, events.passes, sort, events.rows, events.whens, events.moments))
+    return np.lexsort((ranks, events.passes, sort, events.streams, events.rows, events.whens, events.moments))

@@ -9,12 +9,13 @@ Event ids are those of `kernels.event_ids`, with
                                                               reading before
     of a transition  kind, feed, version, query id            2^20 · (event time - began) + ordinal
     of a cause       kind, feed, the query's own topic if     256 · ordinal + 16 · reason
-                     any; of a command or the end of a        + (1 for +, of a command or the end of a query's life)
-                     query's life as of a query               + 2^40 · number of the visit + (2^63 for +), of a pass
+                     any; of a command, a confirmation or     + (1 for +, of what is about one query)
+                     the end of a query's life as of a query  + 2^40 · number of the visit + (2^63 for +), of a pass
                                                               + 2^39 as above
 
-Those of a query and of a transition are one for each crossing, those of a cause one for each reading, command or end
-of a life (layout `reading`).
+Those of a query and of a transition are one for each crossing, those of a cause one for each reading, command,
+confirmation or end of a life (layout `reading`). Confirmations of one crossing by two queries come at moments of their
+own, and after an edit in a batch of their own: one id for both would depend on the batches.
 
 Departure from design section 5.10: the ordinal, which is the number of the stream's readings at that event
 time that came before, stands for "count of earlier equal ones". Between two equal signs of one version of a

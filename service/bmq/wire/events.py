@@ -33,7 +33,7 @@ from bmq.wire.messages import (
     text_column,
 )
 
-# What a command or the end of a query's life causes is about that query; all else is about the stream.
+# What a command, the end of a query's life or its own waiting causes is about that query; all else is about the stream.
 _BY_QUERY = (Reason.QUERY_REGISTERED, Reason.QUERY_UPDATED, Reason.QUERY_DELETED, Reason.QUERY_EXPIRED)
 
 
@@ -51,8 +51,8 @@ def render_crossings(
     ----------
     topic : where events go whose query has no `output_topic`.
     key : what the Kafka key is; under layout `reading`, where an event has many queries, it is the stream id.
-    layout : one event for each crossing, or one for each (stream, cause, topic), a cause being
-        a reading, a command, or the end of a life. Transition events are one each in both.
+    layout : one event for each crossing, or one for each (stream, cause, topic), a cause being a reading, a command,
+        a confirmation, or the end of a life. Transition events are one each in both.
 
     Returns
     -------
@@ -143,6 +143,8 @@ def _render_by_reading(
     # 1. Stable, so that the queries of an event stay in the order of the ledger.
     streams = text_column(crossings.ids.starts, crossings.ids.bytes)
     by_query = np.isin(crossings.reasons, _BY_QUERY)
+    if crossings.confirmed_times is not None:
+        by_query |= crossings.confirmed_times != NEVER
     causes = _causes(crossings, streams, query_rows, by_query)
     own_topics = [q.output_topic if q.output_topic != topic else None for q in queries]
     topics = list(dict.fromkeys(own_topics))
@@ -156,7 +158,7 @@ def _render_by_reading(
     firsts = order[starts]
     n = firsts.size
 
-    # 3. By query where a query caused them, since two commands may follow one reading.
+    # 3. By query where a query caused them: two commands, or confirmations of two queries, may follow one reading.
     scopes = [topic_scope(feed, own) for own in topics]
     scopes += [query_scope(feed, q) for q in queries]
     scope_rows = np.where(by_query, len(topics) + query_rows, topic_rows)[firsts].astype(np.int32)
