@@ -135,7 +135,8 @@ class CircleOnGlobe:
                 continue
             while (middle := (low + high) / 2) not in (low, high):
                 low, high = (middle, high) if holds(middle) == holds(low) else (low, middle)
-            yield Fraction(high)
+            # The same for each turn, where degrees are rounded otherwise: no visit lies between two names of one cut.
+            yield Fraction(round(high, 12))
 
 
 def visits(region: Region, begin: Value, end: Value, *, lonlat: bool) -> list[tuple[Fraction, Fraction]]:
