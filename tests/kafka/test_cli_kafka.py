@@ -257,7 +257,7 @@ def test_the_doctor_fails_a_control_topic_of_two_partitions(bmq: Bmq, config: Pa
         ("{", "cannot be read"),
         ('{"format": 0}', f"has format 0, and this version reads {FORMAT}"),
         (
-            f'{{"format":{FORMAT},"shards":9,"start_offsets":{{}},"control_end":0,"dimensions":{{}},"topics":{{}}}}',
+            f'{{"format":{FORMAT},"shards":9,"start_offsets":{{}},"control_end":0,"feeds":{{}}}}',
             "job.shards",
         ),
     ],
