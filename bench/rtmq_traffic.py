@@ -15,7 +15,9 @@ import numpy as np
 
 from bmq.records import Float64s, Int64s
 
+BASE_MS = 1_700_000_000_000
 PERIOD_SECONDS = 30
+WITHIN_SECONDS = 180
 CITY_M = 30_000.0
 GARAGE_M = 30.0
 SPEEDS_M_S = (4.0, 14.0)
@@ -30,11 +32,12 @@ NOWHERE = -1  # no garage
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """``n_vehicles`` among ``n_garages`` for ``n_seconds``, from a seed."""
+    """``n_vehicles`` among ``n_garages``, each a query, for ``n_seconds``, from a seed."""
 
     n_vehicles: int
     n_garages: int
     n_seconds: int
+    within_seconds: int = WITHIN_SECONDS
     seed: int = 20060509
 
     def corners(self) -> Float64s:
@@ -42,7 +45,20 @@ class Traffic:
         rng = np.random.default_rng(self.seed + 1)
         return np.round(rng.uniform(0, CITY_M - GARAGE_M, (2, self.n_garages)), 2)
 
-    def definitions(self, within: str) -> Iterator[tuple[str, dict[str, object]]]:
+    @property
+    def within_ms(self) -> int:
+        """The time of every query."""
+        return 1000 * self.within_seconds
+
+    @property
+    def n_settling(self) -> int:
+        """The seconds after which nothing waits that began with the first sight of a vehicle in a garage.
+
+        That is a crossing for the queries, but none that the vehicle made.
+        """
+        return PERIOD_SECONDS + self.within_seconds
+
+    def definitions(self) -> Iterator[tuple[str, dict[str, object]]]:
         """Yield (query id, definition): a transition query for each garage, the four patterns by turns."""
         lo = self.corners()
         for i in range(self.n_garages):
@@ -52,7 +68,7 @@ class Traffic:
                 {
                     "kind": "transition",
                     "pattern": PATTERNS[i % len(PATTERNS)],
-                    "within": within,
+                    "within": f"{self.within_seconds}s",
                     "feed": "vehicles",
                     "region": {"box": box},
                 },
