@@ -1,7 +1,8 @@
 """The examples of docs/semantics.md are scenarios that run, word for word.
 
-An example is a block of three lines: the scenario's name, what goes in, what comes out. `python -m
-tests.docs.test_semantics` writes the two lines below each name anew.
+An example is a block of three lines: the scenario's name, what goes in, what comes out. `|` begins another batch, and
+`(1)` stands where the events behind `(1)` have come. `python -m tests.docs.test_semantics` writes the two lines below
+each name anew.
 """
 
 import json
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.docs
 
 
 def scenarios() -> dict[str, dict[str, Any]]:
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     for name in ("given.jsonl", "more.jsonl"):
         lines = (ROOT / "tests" / "scenarios" / name).read_text(encoding="utf-8").splitlines()
         found |= {scenario["name"]: scenario for scenario in map(json.loads, lines)}
@@ -28,21 +29,29 @@ def scenarios() -> dict[str, dict[str, Any]]:
 
 def two_lines(scenario: dict[str, Any]) -> str:
     """Return what goes into a scenario and what comes out, a line each."""
-    steps = [text for step in scenario["steps"] if "expect" not in step for text in _step(step)]
-    out = [text for step in scenario["steps"] for text in step.get("expect", [])]
-    return f"in   {' · '.join(steps)}\nout  {' · '.join(out) or 'nothing'}\n"
+    steps = scenario["steps"]
+    expected = [" · ".join(step["expect"]) or "nothing" for step in steps if "expect" in step]
+    numbers = (f"({number})" for number in range(1, len(expected) + 1))
+    if len(expected) == 1:
+        # All that came before the end needs no sign of its own.
+        steps = [step for step in steps if "expect" not in step]
+    else:
+        expected = [f"({number}) {texts}" for number, texts in enumerate(expected, start=1)]
+    batches = [next(numbers) if "expect" in step else " · ".join(_step(step)) for step in steps]
+    return f"in   {' | '.join(batches)}\nout  {' '.join(expected)}\n"
 
 
 def _step(step: dict[str, Any]) -> list[str]:
     reply = f" → {step['reply']}" if "reply" in step else ""
-    feed = "" if step.get("feed", "line") in ("line", "plane", "cube") else f"{step['feed']}: "
+    feed = f"{_feed_name(step)}: ".removeprefix(": ")
     match step:
         case {"put": definitions}:
             return [f"put {query} {_definition(definition)}{reply}" for query, definition in definitions.items()]
         case {"delete": queries}:
             return [f"delete {' '.join(queries)}{reply}"]
         case {"read": readings}:
-            return [feed + _reading(*reading) for reading in readings]
+            first, *others = [_reading(*reading) for reading in readings]
+            return [feed + first, *others]
         case {"clock": time}:
             return [f"{feed}clock@{time}"]
         case {"raw": texts}:
@@ -56,7 +65,14 @@ def _definition(definition: dict[str, Any]) -> str:
     shown = {
         name: value for name, value in definition.items() if name != "feed" and (name, value) != ("kind", "border")
     }
-    return json.dumps(shown, ensure_ascii=False)
+    feed = _feed_name(definition)
+    return (f"on {feed} " if feed else "") + json.dumps(shown, ensure_ascii=False)
+
+
+def _feed_name(told: dict[str, Any]) -> str:
+    """Return the feed of a step or a definition; "" where the values show which it is."""
+    name: str = told.get("feed", "line")
+    return name if name in ("globe", "tardy") else ""
 
 
 def _reading(stream: str, time: float, value: object, attributes: dict[str, Any] | None = None) -> str:
@@ -71,7 +87,8 @@ def test_every_example_is_a_scenario_that_runs() -> None:
     for name, lines in examples:
         assert name in known, f"no scenario is called {name!r}"
         assert name not in later
-        assert lines == two_lines(known[name]), f"{name}: run python -m tests.docs.test_semantics"
+        right = two_lines(known[name])
+        assert lines == right, f"{name}: run python -m tests.docs.test_semantics, which writes\n{right}"
 
 
 def test_every_rule_that_scenarios_are_about_is_named() -> None:
