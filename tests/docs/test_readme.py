@@ -1,5 +1,6 @@
 """The README's commands, run as they stand: the first query, the vehicle, the two events."""
 
+import json
 import os
 import re
 import subprocess
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from bmq.broker import Broker
+from bmq.config import load_config
+from bmq.wire.control import validate_definition
 from tests.brokers import wait_until
 
 pytestmark = [pytest.mark.docs, pytest.mark.timeout(300)]
@@ -52,6 +55,17 @@ def test_the_first_query_gives_the_two_events_that_the_readme_promises(
 
     assert len(lines(shown)) == 2
     assert all("v7" in line and "downtown" in line for line in lines(shown))
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/wire-format.md", "docs/cli.md"])
+def test_every_definition_of_the_documents_is_accepted(document: str) -> None:
+    feeds = load_config(ROOT / "config" / "local.toml").feed_records()
+    objects = re.findall(r"\{\"kind\": .*?\}(?=\n(?!\s)|')", (ROOT / document).read_text(), re.DOTALL)
+
+    definitions = [found for found in map(json.loads, objects) if "region" in found]
+    assert definitions
+    for definition in definitions:
+        validate_definition("q", definition, feeds, "bmq.")
 
 
 def test_every_make_target_of_the_documents_is_there() -> None:
