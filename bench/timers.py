@@ -14,7 +14,7 @@ import time
 import numpy as np
 
 from bmq.engines.pairs import AT_READING, IN, PairItems, Pairs, Told
-from bmq.records import NEVER, Ids, Int64s, Pattern, Region, RegionQuery, Sign
+from bmq.records import NEVER, Ids, Int64s, Kind, Pattern, Region, RegionQuery, Sign
 
 SEED = 20060509
 N_QUERIES = 1_000
@@ -28,8 +28,17 @@ FIRST_SIZE = 50_000
 LAST_SIZE = 1_000_000
 STEP = 1_000
 
-STAY = RegionQuery("q", 1, "f", Region((0.0, 0.0), (1.0, 1.0)), pattern=Pattern.IN_NOT_OUT, within_ms=MINUTES_3_MS)
-CONFIRMED = RegionQuery("q", 1, "f", Region((0.0, 0.0), (1.0, 1.0)), stay_for_ms=MINUTES_3_MS)
+SQUARE = Region((0.0, 0.0), (1.0, 1.0))
+STAY = RegionQuery(
+    "q",
+    1,
+    "f",
+    SQUARE,
+    kind=Kind.TRANSITION,
+    pattern=Pattern.IN_NOT_OUT,
+    within_ms=MINUTES_3_MS,
+)
+CONFIRMED = RegionQuery("q", 1, "f", SQUARE, stay_for_ms=MINUTES_3_MS)
 
 
 def measure(n_queries: int = N_QUERIES, n_streams: int = N_STREAMS, n_rounds: int = N_ROUNDS) -> float:

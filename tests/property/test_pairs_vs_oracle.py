@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bmq.engines import pairs as engine
 from bmq.engines.pairs import PairItems, Pairs, Told
 from bmq.kernels.hashing import hash_ids
-from bmq.records import NEVER, Ids, Int32s, Pattern, Reason, Region, RegionQuery, Sign
+from bmq.records import NEVER, Ids, Int32s, Kind, Pattern, Reason, Region, RegionQuery, Sign
 
 pytestmark = pytest.mark.property
 
@@ -314,7 +314,7 @@ class Shard:
 def queries(draw: st.DrawFn) -> RegionQuery:
     pattern = draw(st.sampled_from([None, None, *Pattern]))
     if pattern:
-        return RegionQuery("q", 1, "f", REGION, pattern=pattern, within_ms=draw(durations))
+        return RegionQuery("q", 1, "f", REGION, kind=Kind.TRANSITION, pattern=pattern, within_ms=draw(durations))
     return RegionQuery(
         "q",
         1,

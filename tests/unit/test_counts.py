@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from bmq.job.stateful import count_events
-from bmq.records import NEVER, Pattern, Reason, Sign
+from bmq.records import NEVER, Kind, Pattern, Reason, Sign
 from tests.crossings import Row, make_crossings, query
 
 
@@ -20,7 +20,10 @@ def test_crossings_count_by_sign_and_reason() -> None:
 
 
 def test_transitions_count_by_pattern_and_not_as_moves() -> None:
-    queries = [query("a", pattern=Pattern.IN_NOT_OUT), query("b", pattern=Pattern.OUT_THEN_IN)]
+    queries = [
+        query("a", kind=Kind.TRANSITION, pattern=Pattern.IN_NOT_OUT),
+        query("b", kind=Kind.TRANSITION, pattern=Pattern.OUT_THEN_IN),
+    ]
     rows = [Row(query=queries[0], sign=Sign.NONE), Row(query=queries[1], sign=Sign.NONE), Row()]
     began = np.array([5, 5, NEVER], dtype=np.int64)
     crossings = dataclasses.replace(make_crossings(rows), began=began)

@@ -16,6 +16,7 @@ from bmq.records import (
     Delete,
     Ids,
     Initial,
+    Kind,
     Pattern,
     Put,
     Readings,
@@ -184,7 +185,13 @@ def test_a_query_comes_back_with_every_option() -> None:
         max_events=5,
     )
     transition = dataclasses.replace(
-        QUERY, region=TRIANGLE, expires_at=NEVER + 1, passes=True, pattern=Pattern.OUT_NOT_IN, within_ms=2**62
+        QUERY,
+        region=TRIANGLE,
+        expires_at=NEVER + 1,
+        passes=True,
+        kind=Kind.TRANSITION,
+        pattern=Pattern.OUT_NOT_IN,
+        within_ms=2**62,
     )
     commands = [Put(17, tracked), Put(18, transition, due=2**63 - 1)]
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bmq.job.output import message_rows
-from bmq.records import NEVER, Pattern, Reason, Sign
+from bmq.records import NEVER, Kind, Pattern, Reason, Sign
 from bmq.wire.membership import render_membership
 from bmq.wire.messages import MESSAGE_SCHEMA
 from tests.crossings import FEED, Row, make_crossings, query
@@ -53,7 +53,7 @@ def test_the_order_of_the_crossings_is_kept() -> None:
 
 
 def test_passes_and_transitions_are_no_memberships() -> None:
-    transition = query("t", 3, pattern=Pattern.IN_THEN_OUT, within_ms=5)
+    transition = query("t", 3, kind=Kind.TRANSITION, pattern=Pattern.IN_THEN_OUT, within_ms=5)
     crossings = make_crossings([ENTERED, dataclasses.replace(ENTERED, query=transition), ENTERED])
     crossings = dataclasses.replace(
         crossings,

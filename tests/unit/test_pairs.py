@@ -19,7 +19,7 @@ from bmq.engines.pairs import (
     Told,
 )
 from bmq.kernels.hashing import hash_ids
-from bmq.records import NEVER, Ids, Int32s, Pattern, Reason, Region, RegionQuery
+from bmq.records import NEVER, Ids, Int32s, Kind, Pattern, Reason, Region, RegionQuery
 
 REGION = Region((0.0,), (10.0,))
 NEVER_SETTLED = -(2**62)
@@ -240,7 +240,7 @@ def test_a_silent_member_leaves_without_a_word_and_is_like_any_other_then() -> N
 
 
 def test_in_then_out_is_a_visit_of_at_most_within() -> None:
-    pairs = tracking(pattern=Pattern.IN_THEN_OUT, within_ms=3)
+    pairs = tracking(kind=Kind.TRANSITION, pattern=Pattern.IN_THEN_OUT, within_ms=3)
 
     told = play(
         pairs,
@@ -253,7 +253,7 @@ def test_in_then_out_is_a_visit_of_at_most_within() -> None:
 
 
 def test_in_not_out_is_a_stay_told_when_within_is_over_with_the_value_that_came_in() -> None:
-    pairs = tracking(pattern=Pattern.IN_NOT_OUT, within_ms=3)
+    pairs = tracking(kind=Kind.TRANSITION, pattern=Pattern.IN_NOT_OUT, within_ms=3)
 
     assert said(play(pairs, crossing(1, IN, value=7.0), settled=4)) == []
     told = play(pairs, crossing(9, OUT), settled=9)
@@ -264,7 +264,7 @@ def test_in_not_out_is_a_stay_told_when_within_is_over_with_the_value_that_came_
 
 
 def test_an_out_at_the_end_of_within_is_no_stay() -> None:
-    pairs = tracking(pattern=Pattern.IN_NOT_OUT, within_ms=3)
+    pairs = tracking(kind=Kind.TRANSITION, pattern=Pattern.IN_NOT_OUT, within_ms=3)
 
     assert said(play(pairs, crossing(1, IN), crossing(4, OUT), settled=30)) == []
 
@@ -272,13 +272,17 @@ def test_an_out_at_the_end_of_within_is_no_stay() -> None:
 def test_the_mirrored_patterns_open_with_an_out() -> None:
     crossings = [crossing(1, IN), crossing(2, OUT), crossing(4, IN), crossing(5, OUT)]
 
-    assert said(play(tracking(pattern=Pattern.OUT_THEN_IN, within_ms=3), *crossings, settled=30)) == ["2-4"]
-    assert said(play(tracking(pattern=Pattern.OUT_NOT_IN, within_ms=3), *crossings, settled=30)) == ["5-8"]
+    assert said(
+        play(tracking(kind=Kind.TRANSITION, pattern=Pattern.OUT_THEN_IN, within_ms=3), *crossings, settled=30)
+    ) == ["2-4"]
+    assert said(
+        play(tracking(kind=Kind.TRANSITION, pattern=Pattern.OUT_NOT_IN, within_ms=3), *crossings, settled=30)
+    ) == ["5-8"]
 
 
 def test_a_crossing_belongs_to_each_query_that_it_crosses() -> None:
-    pairs = tracking(pattern=Pattern.IN_THEN_OUT, within_ms=3)
-    pairs.set_options(1, query(pattern=Pattern.IN_NOT_OUT, within_ms=1))
+    pairs = tracking(kind=Kind.TRANSITION, pattern=Pattern.IN_THEN_OUT, within_ms=3)
+    pairs.set_options(1, query(kind=Kind.TRANSITION, pattern=Pattern.IN_NOT_OUT, within_ms=1))
     pairs.set_options(2, query(stay_for_ms=2))
 
     told = play(pairs, *(crossing(t, a, query=q) for q in range(3) for t, a in ((1, IN), (4, OUT))), settled=9)
@@ -292,13 +296,13 @@ def test_a_crossing_belongs_to_each_query_that_it_crosses() -> None:
 
 
 def test_an_end_of_a_query_or_stream_is_no_crossing() -> None:
-    pairs = tracking(pattern=Pattern.IN_THEN_OUT, within_ms=3)
+    pairs = tracking(kind=Kind.TRANSITION, pattern=Pattern.IN_THEN_OUT, within_ms=3)
 
     assert said(play(pairs, crossing(1, IN), crossing(2, END), crossing(3, OUT), settled=30)) == []
 
 
 def test_accesses_are_counted_as_the_paper_counts_them() -> None:
-    pairs = tracking(pattern=Pattern.IN_THEN_OUT, within_ms=3)
+    pairs = tracking(kind=Kind.TRANSITION, pattern=Pattern.IN_THEN_OUT, within_ms=3)
 
     # Each crossing probes, an insert is two, a match is two, the deletion of what is too old is two.
     play(pairs, crossing(1, IN), crossing(2, OUT), crossing(3, IN), settled=30)
@@ -332,7 +336,7 @@ def test_a_cooldown_keeps_its_row_until_the_stream_has_been_seen_after_it() -> N
 
 def test_the_pairs_of_a_stream_are_found_in_queries_of_both_kinds() -> None:
     pairs = tracking(stay_for_ms=3)
-    pairs.set_options(1, query(pattern=Pattern.IN_NOT_OUT, within_ms=1))
+    pairs.set_options(1, query(kind=Kind.TRANSITION, pattern=Pattern.IN_NOT_OUT, within_ms=1))
     play(pairs, *(crossing(1, IN, query=q, stream=s) for q in (0, 1) for s in (4, 5, 6)))
 
     queries, streams = pairs.rows_of_streams(np.array([4, 6, 9], dtype=np.int32))
@@ -369,7 +373,7 @@ def test_a_forgotten_query_leaves_nothing_and_its_slot_may_be_of_the_other_kind(
     pairs.forget(0)
 
     assert (len(pairs), pairs.n_pending, take(pairs)) == (0, 0, 0)
-    pairs.set_options(0, query(pattern=Pattern.IN_NOT_OUT, within_ms=1))
+    pairs.set_options(0, query(kind=Kind.TRANSITION, pattern=Pattern.IN_NOT_OUT, within_ms=1))
     assert said(play(pairs, crossing(5, IN), settled=20)) == ["5-6"]
     pairs._check()
 
@@ -377,7 +381,7 @@ def test_a_forgotten_query_leaves_nothing_and_its_slot_may_be_of_the_other_kind(
 def test_a_waiting_crossing_in_two_dimensions_takes_at_most_64_bytes_at_every_size() -> None:
     pairs, rng = Pairs(2), np.random.default_rng(7)
     for slot in range(100):
-        pairs.set_options(slot, query(pattern=Pattern.IN_NOT_OUT, within_ms=1000))
+        pairs.set_options(slot, query(kind=Kind.TRANSITION, pattern=Pattern.IN_NOT_OUT, within_ms=1000))
     numbers = rng.permutation(60_000)
     for begin in range(0, numbers.size, 500):
         chosen = numbers[begin : begin + 500]

@@ -42,6 +42,10 @@ class Kind(StrEnum):
 
     BORDER = "border"
     TRANSITION = "transition"
+    MATCH = "match"
+    SELECT = "select"
+    BAND_JOIN = "band_join"
+    WINDOW_JOIN = "window_join"
 
 
 class Pattern(IntEnum):
@@ -80,6 +84,7 @@ class Feed:
     stream_ttl_ms : the silence after which a stream is unknown again; None: never.
     idle_advance_ms : the silence of the feed after which wall time moves its clock; None: never.
     max_future_ms : how far an event time may be ahead of the record's timestamp; None: any.
+    join : whether it may take part in joins; all its readings then go to every shard.
     """
 
     name: str
@@ -95,6 +100,7 @@ class Feed:
     stream_ttl_ms: int | None = None
     idle_advance_ms: int | None = None
     max_future_ms: int | None = None
+    join: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +147,11 @@ Where = tuple[tuple[str, tuple[str, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class RegionQuery:
-    """One standing query of kind `border` or `transition`.
+    """One standing query over one feed: of kind `border`, `transition`, `match` or `select`.
 
     Attributes
     ----------
+    region : what is watched; of a select query a box around all its alternatives.
     version : control offset + 1 of the definition in force.
     streams : the only streams watched, sorted and unique; None: all.
     where : what the attributes of a reading must be; values as `wire.attributes` writes them.
@@ -155,7 +162,10 @@ class RegionQuery:
     stay_for_ms, away_for_ms : how long a stream must stay, or stay away, before it is told.
     cooldown_ms : how long after a + of a stream no other one is told.
     max_events : events of one stream, after which no more are told.
-    pattern, within_ms : of a transition query; None: kind `border`.
+    pattern, within_ms : of a transition query.
+    alternatives : of a select query: boxes over the feed's dimensions and then its attributes, any of which is to hold
+        a reading. An attribute is a coordinate where it is a number, and no number is -inf: it fits where nothing is
+        asked of the attribute, and no interval that is asked, whose lower end is finite.
     """
 
     query_id: str
@@ -177,13 +187,15 @@ class RegionQuery:
     away_for_ms: int = 0
     cooldown_ms: int = 0
     max_events: int | None = None
+    kind: Kind = Kind.BORDER
     pattern: Pattern | None = None
     within_ms: int = 0
+    alternatives: tuple[Region, ...] = ()
 
     @property
-    def kind(self) -> Kind:
-        """What the query reports."""
-        return Kind.BORDER if self.pattern is None else Kind.TRANSITION
+    def is_level(self) -> bool:
+        """Whether it reports every reading inside, and so has no members: kinds `match` and `select`."""
+        return self.kind in (Kind.MATCH, Kind.SELECT)
 
     @property
     def is_tracked(self) -> bool:
@@ -199,6 +211,75 @@ class RegionQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class JoinSide:
+    """One input of a join.
+
+    Attributes
+    ----------
+    where : what the attributes of its readings must be, as in `RegionQuery`.
+    equal : the field whose text must be equal on both sides: the feed's `stream_id`, an attribute or a dimension;
+        None: none. An attribute that is absent, an object or a list is equal to nothing.
+    window_ms, window_count : of a window join, exactly one: how long, or for how many readings of the feed that follow
+        it, a reading stays in the window.
+    """
+
+    feed: str
+    where: Where = ()
+    equal: str | None = None
+    window_ms: int | None = None
+    window_count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """``lo <= left - right <= hi``, both ends closed, -inf and inf for "unbounded".
+
+    left, right : columns of the sides: the feed's dimensions, then its attributes.
+    """
+
+    left: int
+    right: int
+    lo: float
+    hi: float
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """What must hold of a pair: a box for each side, and bands.
+
+    left, right : boxes over the columns of a side, as `RegionQuery.alternatives`.
+    """
+
+    left: Region
+    right: Region
+    bands: tuple[Band, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JoinQuery:
+    """One standing query over two feeds: of kind `band_join` or `window_join`.
+
+    Attributes
+    ----------
+    alternatives : conjunctions, any of which is to hold; of a band join exactly one, with one band and unbounded boxes.
+    reports_queries : of a band join: tell that its answer changed, not by which pairs.
+    """
+
+    query_id: str
+    version: int
+    kind: Kind
+    left: JoinSide
+    right: JoinSide
+    alternatives: tuple[Conjunction, ...]
+    reports_queries: bool = False
+    output_topic: str | None = None
+    tags: str = "{}"
+    enabled: bool = True
+    ttl_ms: int | None = None
+    expires_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Put:
     """A command that registers or replaces a query; `query.version` is `offset + 1`.
 
@@ -207,6 +288,15 @@ class Put:
 
     offset: int
     query: RegionQuery
+    due: int = NEVER
+
+
+@dataclass(frozen=True, slots=True)
+class PutJoin:
+    """A command that registers or replaces a join; as `Put`."""
+
+    offset: int
+    query: JoinQuery
     due: int = NEVER
 
 
@@ -228,7 +318,7 @@ class Refused:
     message: str
 
 
-Command = Put | Delete | Refused
+Command = Put | PutJoin | Delete | Refused
 
 
 class Status(StrEnum):

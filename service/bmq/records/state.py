@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from bmq.records.arrays import NEVER, Bytes, Float64s, Int8s, Int32s, Int64s
 from bmq.records.columns import Attributes, Ids, Readings
-from bmq.records.queries import Delete, Put
+from bmq.records.queries import Delete, Put, PutJoin
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,37 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True)
+class WindowRows:
+    """Readings of one feed that are in the window of some window join, in the order in which they were applied.
+
+    Attributes
+    ----------
+    first : the number of the first of them among all that were applied, from 0; the others follow without a gap.
+    ordinals : int32[n], how many readings of the stream at that event time came before.
+    """
+
+    first: int
+    readings: Readings
+    ordinals: Int32s
+
+
+@dataclass(frozen=True, slots=True)
+class JoinRows:
+    """What a feed that takes part in joins keeps for them; of all its streams, in every shard.
+
+    Attributes
+    ----------
+    streams : the streams touched; None: none.
+    held : readings that came and are held back; None: none.
+    window : readings applied that a window holds; None: none.
+    """
+
+    streams: StreamRows | None = None
+    held: Readings | None = None
+    window: WindowRows | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Delta:
     """What changed in one shard; a snapshot is a list of these, applied to an empty monitor.
 
@@ -78,11 +109,17 @@ class Delta:
     clocks : feed name -> its clock now.
     held : feed name -> readings that came and are held back.
     pairs : feed name -> the pairs touched, as they are now.
+    joins : feed name -> what it keeps for joins.
+    since : window join -> left and right numbers of the readings that it counts from.
+    recounts : feed name -> how many readings behind an expiry of their stream were numbered anew.
     """
 
-    commands: tuple[Put | Delete, ...] = ()
+    commands: tuple[Put | PutJoin | Delete, ...] = ()
     streams: Mapping[str, StreamRows] = field(default_factory=dict)
     silent: Mapping[tuple[str, str], bool] = field(default_factory=dict)
     clocks: Mapping[str, Clock] = field(default_factory=dict)
     held: Mapping[str, Readings] = field(default_factory=dict)
     pairs: Mapping[str, PairRows] = field(default_factory=dict)
+    joins: Mapping[str, JoinRows] = field(default_factory=dict)
+    since: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    recounts: Mapping[str, int] = field(default_factory=dict)

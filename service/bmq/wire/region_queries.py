@@ -7,7 +7,7 @@ What is refused here, in this order: `unknown_dimension`, `bad_region` (see `reg
 from collections.abc import Mapping
 
 from bmq.errors import ControlCode, ControlError, ReadingError
-from bmq.records import Feed, Initial, Pattern, Region, RegionQuery, Where
+from bmq.records import Feed, Initial, Kind, Pattern, Region, RegionQuery, Where
 from bmq.wire.attributes import where_text
 from bmq.wire.definition_models import BorderDefinition, Definition, Scalar
 from bmq.wire.definitions import nearest, shorten
@@ -70,6 +70,7 @@ def region_query(query_id: str, version: int, definition: Definition, feed: Feed
         enabled=definition.enabled,
         ttl_ms=definition.ttl,
         expires_at=expires_at,
+        kind=Kind.TRANSITION,
         pattern=Pattern[definition.pattern.upper()],
         within_ms=definition.within,
     )
