@@ -78,7 +78,7 @@ def _chain(engine: "FeedEngine", readings: Readings | None) -> Chained | None:
     if readings is None or not len(readings):
         return None
     engine.residents.moved()
-    return engine.streams.apply(engine.chained_readings(readings))
+    return engine.streams.apply(engine.chained_readings(readings), engine.settled)
 
 
 def _may_be_due(engine: "FeedEngine", settled: int) -> bool:

@@ -32,7 +32,9 @@ class Chained:
     returned : bool[n], first sight of a stream that was known, and expired before; None: there is none.
     values, previous_values : float64[d, n], the latter valid where moved.
     previous_times : int64[n], valid where moved; where returned the reading before, too.
-    ordinals : int32[n], readings of that stream before it at the same event time.
+    ordinals : int32[n]
+        Readings of that stream before it at the same event time; where such ones may have been before the stream
+        expired, a number of its own.
     n_late : how many readings were older than their stream's last one and changed nothing.
     """
 
@@ -65,6 +67,7 @@ class StreamTable:
         self._ttl = np.iinfo(np.int64).max if ttl_ms is None else ttl_ms
         self.n_slots = 0
         self.any_seen = False  # whether any stream has had a reading
+        self.n_recounted = 0  # readings so far at times at which their stream has expired; only grows
         self._table: Int32s = np.full(4 * INITIAL_STREAMS, -1, dtype=np.int32)
         self._hashes = np.empty(INITIAL_STREAMS, dtype=np.uint64)
         self._id_starts: Int64s = np.zeros(INITIAL_STREAMS + 1, dtype=np.int64)
@@ -127,11 +130,15 @@ class StreamTable:
         """Return the id in ``slot``."""
         return self._arena[self._id_starts[slot] : self._id_starts[slot + 1]].tobytes().decode()
 
-    def apply(self, readings: Readings) -> Chained:
+    def apply(self, readings: Readings, settled: int = NEVER) -> Chained:
         """Apply readings given in (partition, offset) order, and return what each one followed.
 
         Order is (event time, partition, offset) within a stream. A reading older than its stream's last applied
         one is late and changes nothing; one at the same time applies (docs/semantics.md, order and lateness).
+
+        Parameters
+        ----------
+        settled : epoch ms up to which silent streams have been forgotten before; NEVER: none was.
         """
         self.any_seen |= len(readings) > 0
         slots = self.slots_of(readings.ids)
@@ -145,7 +152,7 @@ class StreamTable:
         previous_times = np.empty(n, dtype=np.int64)
         previous_values = np.empty((self.n_dims, n))
         ordinals = np.empty(n, dtype=np.int32)
-        self._n_touched = kernel.chain(
+        self._n_touched, self.n_recounted = kernel.chain(
             slots,
             times,
             values,
@@ -153,6 +160,8 @@ class StreamTable:
             self._ordinals,
             self._values,
             self._ttl,
+            settled - self._ttl if self.can_expire and settled != NEVER else NEVER,
+            self.n_recounted,
             self._touched,
             self._touched_slots,
             self._n_touched,

@@ -13,6 +13,10 @@ from bmq.records import NEVER, Bools, Bytes, Float64s, Int32s, Int64s, UInt64s
 
 LATE, FIRST, MOVED, RETURNED = 0, 1, 2, 3
 
+# Ordinals from here on are of readings behind an expiry of their stream, and count those of the whole table. Nothing is
+# kept of an expired stream, so it cannot be told how many readings it had at that time; and none ever has as many.
+RECOUNTED = 1 << 30
+
 
 @njit(cache=True)
 def _same_id(starts: Int64s, data: Bytes, i: int, id_starts: Int64s, arena: Bytes, slot: int) -> bool:
@@ -141,6 +145,8 @@ def chain(
     ordinals: Int32s,
     last_values: Float64s,
     ttl: int,
+    expired: int,
+    n_recounted: int,
     touched: Bools,
     touched_slots: Int32s,
     n_touched: int,
@@ -148,7 +154,7 @@ def chain(
     previous_times: Int64s,
     previous_values: Float64s,
     reading_ordinals: Int32s,
-) -> int:
+) -> tuple[int, int]:
     """Apply readings one after the other to the stream table and write what each one followed.
 
     Parameters
@@ -159,6 +165,10 @@ def chain(
         The stream table; holds each stream's newest reading afterwards. A time is ``NEVER`` where there was none.
     ttl : int
         A stream is unknown when more than this has gone by since its last reading.
+    expired : int
+        Whoever had a last reading before this time has expired before these readings came; ``NEVER``: nobody.
+    n_recounted : int
+        How many readings before ``expired`` there were in earlier calls.
     touched, touched_slots, n_touched : bool[capacity], int32[capacity], int
         The slots changed since the last delta, as a set and as a list.
     kinds : uint8[n]
@@ -186,14 +196,18 @@ def chain(
         for k in range(n_dims):
             previous_values[k, i] = last_values[k, slot]
             last_values[k, slot] = values[k, i]
-        ordinals[slot] = ordinals[slot] + 1 if event_times[i] == last else 0
+        if event_times[i] < expired:
+            ordinals[slot] = RECOUNTED + n_recounted % RECOUNTED
+            n_recounted += 1
+        else:
+            ordinals[slot] = ordinals[slot] + 1 if event_times[i] == last else 0
         reading_ordinals[i] = ordinals[slot]
         last_times[slot] = event_times[i]
         if not touched[slot]:
             touched[slot] = True
             touched_slots[n_touched] = slot
             n_touched += 1
-    return n_touched
+    return n_touched, n_recounted
 
 
 @njit(cache=True)

@@ -78,6 +78,7 @@ class Monitor:
         self._silent_tombstones_before = silent_tombstones_before
         self._accepted: list[Put | Delete] = []
         self._clocks_told: dict[str, Clock] = {}
+        self._recounts_told: dict[str, int] = {}
         self._n_suppressed: dict[str, int] = {}  # by commands, since the feeds advanced
 
     # -- the ledger ---------------------------------------------------------------------------------------
@@ -175,7 +176,9 @@ class Monitor:
             name: clock.now for name, clock in self._clocks.items() if clock.now != self._clocks_told.get(name, Clock())
         }
         self._clocks_told.update(clocks)
-        return Delta(commands, streams, silent, clocks, held, pairs)
+        recounts = {name: n for name, n in self._recounts().items() if n != self._recounts_told.get(name)}
+        self._recounts_told.update(recounts)
+        return Delta(commands, streams, silent, clocks, held, pairs, recounts=recounts)
 
     def apply_delta(self, delta: Delta) -> None:
         """Apply what ``take_delta`` or ``snapshot`` of another monitor returned, without a word."""
@@ -190,6 +193,8 @@ class Monitor:
             self._clocks[name].set(clock)
             self._clocks_told[name] = clock
             self._engines[name].settled = self._clocks[name].settled
+        for name, n_recounted in delta.recounts.items():
+            self._engines[name].streams.n_recounted = self._recounts_told[name] = n_recounted
         for name, rows in delta.streams.items():
             self._engines[name].restore_streams(rows)
         for name, pairs in delta.pairs.items():
@@ -202,7 +207,8 @@ class Monitor:
 
     def snapshot(self) -> Iterator[Delta]:
         """Yield the whole state as pages; an empty monitor that applies them is a replica of this one."""
-        yield Delta(clocks={name: clock.now for name, clock in self._clocks.items() if clock.now != Clock()})
+        clocks = {name: clock.now for name, clock in self._clocks.items() if clock.now != Clock()}
+        yield Delta(clocks=clocks, recounts=self._recounts())
         puts = [
             Put(query.version - 1, query, engine.dues.of(engine.queries.slot(query.query_id)))
             for engine in self._engines.values()
@@ -223,6 +229,11 @@ class Monitor:
             readings = buffer.all()
             if readings is not None:
                 yield Delta(held={name: readings})
+
+    def _recounts(self) -> dict[str, int]:
+        return {
+            name: engine.streams.n_recounted for name, engine in self._engines.items() if engine.streams.n_recounted
+        }
 
     # -- commands -----------------------------------------------------------------------------------------
 

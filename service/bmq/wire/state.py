@@ -70,6 +70,7 @@ class _Delta(msgspec.Struct, frozen=True, array_like=True):
     clocks: dict[str, Clock]
     held: dict[str, _Readings]
     pairs: dict[str, _Pairs]
+    recounts: dict[str, int]
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -90,6 +91,7 @@ def pack_delta(delta: Delta) -> bytes:
             dict(delta.clocks),
             {feed: _pack_readings(readings) for feed, readings in delta.held.items()},
             {feed: _pack_pairs(rows) for feed, rows in delta.pairs.items()},
+            dict(delta.recounts),
         )
     )
 
@@ -105,6 +107,7 @@ def unpack_delta(packed: bytes) -> Delta:
         delta.clocks,
         {feed: _unpack_readings(readings) for feed, readings in delta.held.items()},
         {feed: _unpack_pairs(rows) for feed, rows in delta.pairs.items()},
+        recounts=delta.recounts,
     )
 
 
