@@ -43,6 +43,7 @@ def test_a_feed_that_is_gone_is_refused_by_name() -> None:
         ({"format": Format.CSV}, r"feeds.plane.format is 'csv'.*made with 'json'"),
         ({"stream_id": "@key"}, r"feeds.plane.stream_id is '@key'.*made with 'id'"),
         ({"event_time": None}, r"feeds.plane.event_time is None.*made with 'ts'"),
+        ({"join": True}, r"feeds.plane.join is True.*made with False"),
         ({"max_lateness_ms": 0}, r"feeds.plane.max_lateness is '0ms'.*made with '5000ms'"),
     ],
 )

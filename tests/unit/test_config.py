@@ -71,7 +71,7 @@ def test_a_feed_record_has_everything_that_the_other_layers_need(load: Load) -> 
     )
 
 
-def test_durations_and_space_reach_the_other_layers(load: Load) -> None:
+def test_durations_space_and_join_reach_the_other_layers(load: Load) -> None:
     config = load(
         """
         [feeds.globe]
@@ -83,6 +83,7 @@ def test_durations_and_space_reach_the_other_layers(load: Load) -> None:
         stream_ttl = "1h"
         idle_advance = "30s"
         max_future = "2d"
+        join = true
         """
     )
 
@@ -96,6 +97,7 @@ def test_durations_and_space_reach_the_other_layers(load: Load) -> None:
         stream_ttl_ms=3_600_000,
         idle_advance_ms=30_000,
         max_future_ms=172_800_000,
+        join=True,
     )
 
 
@@ -228,7 +230,6 @@ def test_an_unknown_option_is_answered_with_the_nearest_known_one(load: Load, te
     ("text", "option"),
     [
         ('format = "avro"', "feeds.line.format"),
-        ("join = true", "feeds.line.join"),
         ('[job]\ndelivery = "exactly_once"', "job.delivery"),
     ],
 )
@@ -243,6 +244,7 @@ def test_what_is_not_built_yet_is_refused_by_name(load: Load, text: str, option:
     "text",
     [
         'format = "json"\nspace = "plane"\nmax_lateness = "0s"\njoin = false',
+        "join = true",
         'max_lateness = "0ms"',
         'max_future = "0s"',
         '[topics]\nmembership = "bmq.membership"',
@@ -274,6 +276,7 @@ def test_what_the_documents_name_is_taken(load: Load, text: str) -> None:
             'feeds.line: space = "lonlat" is for two dimensions, longitude and latitude, and not for 1',
         ),
         ('space = "globe"', "feeds.line.space = \"globe\": must be 'plane' or 'lonlat'"),
+        ('join = "maybe"', 'feeds.line.join = "maybe": must be a valid boolean'),
         ("[job]\nshards = 1025", "job.shards = 1025: must be less than or equal to 1024"),
         ("[job]\nshards = true", "job.shards = true: a whole number is needed"),
         ('[job]\ntrigger = "1 minute"', 'job.trigger = "1 minute": write "N seconds"'),

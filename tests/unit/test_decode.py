@@ -20,6 +20,10 @@ LATENESS = 10
 FEEDS = {
     "held": Feed("held", "held-topic", "id", ("x",), "ts", attributes=("kind",), max_lateness_ms=LATENESS),
     "plain": Feed("plain", "plain-topic", "id", ("x",), "ts"),
+    "joined": Feed("joined", "joined-topic", "id", ("x",), "ts", join=True),
+    "held-joined": Feed(
+        "held-joined", "hj-topic", "id", ("x",), "ts", attributes=("kind",), max_lateness_ms=LATENESS, join=True
+    ),
 }
 KEYS = (70, 71, 72)
 PLAN = Plan(
@@ -166,6 +170,41 @@ def test_a_reading_is_late_that_is_older_than_the_newest_before_it_allows(
         ]
         assert set(readings.partitions.tolist()) <= {partition}
         assert sum(row["late"] for row in rows) == len(times) - len(kept)
+
+
+def test_a_feed_that_takes_part_in_joins_sends_all_its_readings_to_every_shard() -> None:
+    (rows,) = run_readings(feed_records("joined", 2, 17, [reading(5, "a"), b"bad", reading(3, "b"), reading(9, "c")]))
+
+    sent = [row for row in rows if row["kind"] == Kind.JOIN_READINGS]
+    assert [(row["shard"], row["feed"], row["partition"], row["first_offset"], row["next_offset"]) for row in sent] == [
+        (key, "joined", 2, 17, 21) for key in KEYS
+    ]
+    assert len({row["frame"] for row in sent}) == 1
+    readings = unpack_readings(sent[0]["frame"])
+    assert [readings.ids.text(i) for i in range(len(readings))] == ["a", "b", "c"]
+    assert readings.event_times.tolist() == [5, 3, 9]
+    assert readings.partitions is not None
+    assert readings.partitions.tolist() == [2, 2, 2]
+    # The clock is moved, and what was left out is counted, by the rows that every feed has.
+    assert {(row["earliest"], row["latest"], row["late"]) for row in sent} == {(NEVER, NEVER, 0)}
+    assert sorted(readings_of(rows).event_times.tolist()) == [3, 5, 9]
+    assert readings_of(rows).partitions is None
+
+
+def test_late_readings_are_left_out_of_joins_too() -> None:
+    (rows,) = run_readings(feed_records("held-joined", 1, 0, [reading(100), reading(90), reading(89), reading(95)]))
+
+    readings = unpack_readings(next(row["frame"] for row in rows if row["kind"] == Kind.JOIN_READINGS))
+    assert readings.event_times.tolist() == [100, 90, 95]
+    assert readings.attributes is not None
+    assert [readings.attributes.texts[code] for code in readings.attributes.codes] == ['"1"', '"0"', '"2"']
+
+
+@pytest.mark.parametrize(("feed", "values"), [("plain", [reading(5)]), ("joined", [b"bad"])])
+def test_where_nothing_can_be_joined_nothing_is_sent_for_it(feed: str, values: list[bytes]) -> None:
+    (rows,) = run_readings(feed_records(feed, 0, 0, values))
+
+    assert Kind.JOIN_READINGS not in {row["kind"] for row in rows}
 
 
 def test_commands_go_to_every_shard_with_their_offsets() -> None:

@@ -45,6 +45,19 @@ def test_readings_come_by_partition_and_offset_however_the_rows_come() -> None:
     assert frames.next_offsets == {"f": {0: 9, 1: 1}}
 
 
+def test_readings_for_joins_come_by_partition_and_offset_beside_those_of_the_shard() -> None:
+    frames = received(
+        readings_row(7, partition=1) | {"kind": Kind.JOIN_READINGS},
+        readings_row(4, partition=0, first_offset=7),
+        readings_row(5, 4, partition=0, first_offset=6) | {"kind": Kind.JOIN_READINGS},
+        readings_row(1, partition=0, first_offset=3) | {"kind": Kind.JOIN_READINGS},
+    )
+
+    assert [part.event_times.tolist() for part in frames.join_readings["f"]] == [[1], [5, 4], [7]]
+    assert [part.event_times.tolist() for part in frames.readings["f"]] == [[4]]
+    assert frames.next_offsets == {"f": {0: 8}}
+
+
 def test_commands_come_by_offset() -> None:
     rows = [
         row(Kind.COMMANDS, feed="", first_offset=at, frame=pack_commands([Delete(at, f"q{at}")])) for at in (8, 2, 5)

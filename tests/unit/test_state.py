@@ -9,23 +9,40 @@ from bmq.kernels.hashing import hash_ids
 from bmq.records import (
     NEVER,
     Attributes,
+    Band,
     Clock,
+    Conjunction,
     Delete,
     Delta,
     Ids,
+    JoinQuery,
+    JoinRows,
+    JoinSide,
+    Kind,
     PairRows,
     Put,
+    PutJoin,
     Readings,
     Region,
     RegionQuery,
     Shape,
     ShapeKind,
     StreamRows,
+    WindowRows,
 )
 from bmq.wire.state import pack_delta, unpack_delta
 
 CIRCLE = Shape(ShapeKind.CIRCLE, np.array([1.5, -0.0], "<f8").tobytes(), radius=2.0)
 QUERY = RegionQuery("q", 18, "plane", Region((-math.inf, 0.1), (math.inf, 5e-324), CIRCLE), where=(("k", ("5.0",)),))
+BOX = Region((-math.inf, 0.1), (math.inf, 5e-324))
+JOIN = JoinQuery(
+    "j",
+    22,
+    Kind.WINDOW_JOIN,
+    JoinSide("plane", where=(("k", ("5.0",)),), equal="id", window_ms=2**62),
+    JoinSide("cars", window_count=1),
+    (Conjunction(BOX, Region((0.0,), (1.0,)), (Band(0, 1, -math.inf, -0.0), Band(1, 0, 5e-324, math.inf))),),
+)
 
 
 def ids_of(*streams: str) -> Ids:
@@ -63,12 +80,19 @@ PAIRS = PairRows(
     np.array([0, 1, 2**31 - 1], np.int32),
 )
 DELTA = Delta(
-    (Put(17, QUERY, due=2**62), Delete(19, "q"), Put(20, QUERY)),
+    (Put(17, QUERY, due=2**62), Delete(19, "q"), Put(20, QUERY), PutJoin(21, JOIN, due=2**62), PutJoin(22, JOIN)),
     {"plane": STREAMS, "cars": dataclasses.replace(STREAMS, attributes=ATTRIBUTES)},
     {("q", "é"): True, ("q", "a"): False},
     {"plane": Clock(17, -3), "cars": Clock()},
     {"line": HELD, "plane": dataclasses.replace(HELD, attributes=None, partitions=None)},
     {"plane": PAIRS},
+    {
+        "plane": JoinRows(STREAMS, HELD, WindowRows(2**40, HELD, np.array([0, 7, 2**31 - 1], np.int32))),
+        "cars": JoinRows(streams=dataclasses.replace(STREAMS, attributes=ATTRIBUTES)),
+        "line": JoinRows(held=HELD),
+    },
+    {"j": (0, 2**40)},
+    {"plane": 3},
 )
 
 

@@ -124,7 +124,8 @@ class FeedSection(Section):
     dimensions: Annotated[tuple[FieldName, ...], Field(min_length=1)]
     """The numeric fields that regions are about. Fixed for a checkpoint, with their order."""
     attributes: tuple[FieldName, ...] = ()
-    """Further fields, for `where` in a query. Fixed for a checkpoint, with their order."""
+    """Further fields, for `where` in a query and for what `select` and joins ask. Fixed for a checkpoint, with their
+    order."""
     space: Literal["plane", "lonlat"] = "plane"
     """`plane`: plain numbers. `lonlat`: two dimensions in degrees, the longitude first; 180 is -180, a circle's radius
     is in metres, and boxes and polygons may cross the antimeridian. A reading that is nowhere on the globe is a dead
@@ -146,8 +147,9 @@ class FeedSection(Section):
     max_future: Duration | None = None
     """How far an event time may be ahead of its record's timestamp. Further ahead is a dead letter and does not move
     the clock, so that one wrong clock does not expire everything. Absent: any."""
-    join: Annotated[bool, _later(True)] = False
-    """Whether join queries may use the feed. `true` is not built yet: refused."""
+    join: bool = False
+    """Whether `band_join` and `window_join` may use the feed. All its readings then go to every shard, too. Fixed for a
+    checkpoint."""
 
     @model_validator(mode="after")
     def _fields_are_distinct(self) -> Self:
@@ -198,6 +200,7 @@ class FeedSection(Section):
             stream_ttl_ms=_milliseconds(self.stream_ttl),
             idle_advance_ms=_milliseconds(self.idle_advance),
             max_future_ms=_milliseconds(self.max_future),
+            join=self.join,
         )
 
 

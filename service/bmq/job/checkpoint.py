@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from bmq.errors import ConfigError, StateError
 from bmq.records import Feed
 
-FORMAT = 2
+FORMAT = 3
 _FILE = "bmq.json"
 
 
@@ -115,6 +115,8 @@ def bound_options(feeds: dict[str, Feed]) -> dict[str, dict[str, Any]]:
             "event_time": feed.event_time,
             # Timers have fired, and readings are held, by this one.
             "max_lateness": f"{feed.max_lateness_ms}ms",
+            # Joins know the streams of a feed from its first reading on, and their queries need it.
+            "join": feed.join,
         }
         for name, feed in feeds.items()
     }

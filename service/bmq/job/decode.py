@@ -3,7 +3,8 @@
     value, topic, partition, offset, … ─► columns ─► readings by shard ─► (shard, kind, feed, partition, …, frame)
 
 A row with an empty frame is sent too: it tells every shard how far each partition was read, which replies name, and
-how far event time came in all shards, which moves the feed's clock.
+how far event time came in all shards, which moves the feed's clock. Of a feed that takes part in joins every shard gets
+all readings, too, as one frame that is made once.
 """
 
 import logging
@@ -20,7 +21,7 @@ from bmq.job.plan import Plan
 from bmq.records import NEVER, Feed
 from bmq.wire.control import parse_command
 from bmq.wire.frames import pack_commands, pack_dead_letters, pack_readings
-from bmq.wire.lateness import LateReadings
+from bmq.wire.lateness import LateReadings, with_partition
 from bmq.wire.marks import parse_mark
 from bmq.wire.readings import Decoded, Decoder
 
@@ -34,6 +35,7 @@ class Kind(IntEnum):
     READINGS = 1
     DEAD_LETTERS = 2
     MARKS = 3  # nothing; the row's `latest` is how far the feed's clock has come without readings
+    JOIN_READINGS = 4  # those of all shards, for the joins; only of feeds that take part in joins
 
 
 FRAME_SCHEMA = pa.schema(
@@ -181,6 +183,11 @@ class _FeedDecoder:
             _Row(key, Kind.READINGS, feed.name, partition, first, after, frame, earliest, latest)
             for key, frame in zip(plan.shard_keys, pack_readings(readings, plan.n_shards), strict=True)
         ]
+        if feed.join and len(readings):
+            (frame,) = pack_readings(with_partition(readings, partition), n_shards=1)
+            rows += [
+                _Row(key, Kind.JOIN_READINGS, feed.name, partition, first, after, frame) for key in plan.shard_keys
+            ]
         # One shard is told what concerns no stream; which one does not matter.
         shard = partition % plan.n_shards
         rows[shard] = rows[shard]._replace(late=n_late)

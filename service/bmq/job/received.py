@@ -21,6 +21,7 @@ class Frames:
     Attributes
     ----------
     readings : feed -> its readings in this shard, ascending by (partition, offset).
+    join_readings : feed that takes part in joins -> the readings of all shards, ascending by (partition, offset).
     late : feed -> readings that were left out where they were decoded, since they were too old.
     clocks : feed -> the earliest and the latest event time of the batch over all shards, marks included.
     next_offsets : feed -> partition -> first offset after this batch.
@@ -28,6 +29,7 @@ class Frames:
 
     commands: list[Command] = field(default_factory=list)
     readings: dict[str, list[Readings]] = field(default_factory=dict)
+    join_readings: dict[str, list[Readings]] = field(default_factory=dict)
     late: dict[str, int] = field(default_factory=dict)
     clocks: dict[str, Clock] = field(default_factory=dict)
     dead_letters: list[pa.RecordBatch] = field(default_factory=list)
@@ -55,6 +57,8 @@ def read_frames(rows: pd.DataFrame) -> Frames:
                 readings = unpack_readings(row.frame)
                 if len(readings):
                     frames.readings.setdefault(row.feed, []).append(readings)
+            case Kind.JOIN_READINGS:
+                frames.join_readings.setdefault(row.feed, []).append(unpack_readings(row.frame))
     return frames
 
 

@@ -15,7 +15,7 @@ Knows the order of reads and writes, and no Spark: `Store` is the part of Spark'
 
 import secrets
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Protocol
 
 import msgspec
@@ -24,7 +24,7 @@ from bmq.errors import StateError
 from bmq.monitor.monitor import Monitor
 from bmq.wire.state import pack_delta, unpack_delta
 
-FORMAT = 2
+FORMAT = 3
 
 # A snapshot is due when the log since the last one has grown to this many times the snapshot. 4: snapshots then
 # are at most a fifth of all bytes written, and a lost replica reads at most five times the live state.
@@ -132,7 +132,7 @@ def commit(replica: Replica, head: Head, store: Store, next_offsets: dict[str, d
     """
     delta = replica.monitor.take_delta()
     new = replace_offsets(head, next_offsets)
-    if any((delta.commands, delta.streams, delta.silent, delta.clocks, delta.held, delta.pairs)):
+    if any(getattr(delta, part.name) for part in fields(delta)):
         token = secrets.token_bytes(8)
         entry = msgspec.msgpack.encode(Entry(head.token, token, pack_delta(delta)))
         store.put(_entry_key(head.version + 1), entry)  # 1

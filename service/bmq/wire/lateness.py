@@ -1,5 +1,7 @@
 """Readings that come too late, told within the records of one partition. Knows readings; not where they come from."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from bmq.kernels.hashing import hash_ids
@@ -37,11 +39,12 @@ class LateReadings:
         is_late = times + self._max_lateness_ms < newest[:-1]
         rows = np.flatnonzero(~is_late)
         kept = readings if rows.size == times.size else _take(readings, rows)
-        partitions = np.full(rows.size, partition, dtype=np.int32)
-        return (
-            Readings(kept.ids, kept.event_times, kept.record_times, kept.values, kept.attributes, partitions),
-            times.size - rows.size,
-        )
+        return with_partition(kept, partition), times.size - rows.size
+
+
+def with_partition(readings: Readings, partition: int) -> Readings:
+    """Return readings of one partition that say which."""
+    return replace(readings, partitions=np.full(len(readings), partition, dtype=np.int32))
 
 
 def _take(readings: Readings, rows: Int64s) -> Readings:

@@ -10,7 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from bmq.kernels.hashing import hash_ids
-from bmq.records import Attributes, Clock, Delete, Delta, Ids, PairRows, Put, Readings, StreamRows
+from bmq.records import (
+    Attributes,
+    Clock,
+    Delete,
+    Delta,
+    Ids,
+    JoinRows,
+    PairRows,
+    Put,
+    PutJoin,
+    Readings,
+    StreamRows,
+    WindowRows,
+)
 from bmq.records.joining import with_used_texts
 
 _Number = TypeVar("_Number", bound=np.generic)
@@ -63,13 +76,30 @@ class _Pairs(msgspec.Struct, frozen=True, array_like=True):
     n_events: bytes  # int32[n]
 
 
+class _Window(msgspec.Struct, frozen=True, array_like=True):
+    first: int
+    readings: _Readings
+    ordinals: bytes  # int32[n]
+
+
+class _Join(msgspec.Struct, frozen=True, array_like=True):
+    """What a feed keeps for joins."""
+
+    streams: _Streams | None
+    held: _Readings | None
+    window: _Window | None
+
+
 class _Delta(msgspec.Struct, frozen=True, array_like=True):
-    puts_and_deletes: list[tuple[Put | None, Delete | None]]
+    # One of each three is set; msgspec tells no two dataclasses of a union apart.
+    commands: list[tuple[Put | None, PutJoin | None, Delete | None]]
     streams: dict[str, _Streams]
     silent: list[tuple[str, str, bool]]  # (query id, stream id, silent now)
     clocks: dict[str, Clock]
     held: dict[str, _Readings]
     pairs: dict[str, _Pairs]
+    joins: dict[str, _Join]
+    since: dict[str, tuple[int, int]]
     recounts: dict[str, int]
 
 
@@ -80,17 +110,26 @@ _decoder = msgspec.msgpack.Decoder(_Delta)
 def pack_delta(delta: Delta) -> bytes:
     """Return a delta as bytes.
 
-    Beside its id, a stream takes about 16 + 8 d bytes (20 + 8 d with attributes), a held reading as much and 8 more,
-    a pair 34 + 8 d.
+    Beside its id, a stream takes about 16 + 8 d bytes (20 + 8 d with attributes), a held reading or one in a window as
+    much and 8 more, a pair 34 + 8 d.
     """
     return _encoder.encode(
         _Delta(
-            [(command, None) if isinstance(command, Put) else (None, command) for command in delta.commands],
+            [
+                (
+                    command if isinstance(command, Put) else None,
+                    command if isinstance(command, PutJoin) else None,
+                    command if isinstance(command, Delete) else None,
+                )
+                for command in delta.commands
+            ],
             {feed: _pack_streams(rows) for feed, rows in delta.streams.items()},
             [(query_id, stream, now) for (query_id, stream), now in delta.silent.items()],
             dict(delta.clocks),
             {feed: _pack_readings(readings) for feed, readings in delta.held.items()},
             {feed: _pack_pairs(rows) for feed, rows in delta.pairs.items()},
+            {feed: _pack_join(rows) for feed, rows in delta.joins.items()},
+            dict(delta.since),
             dict(delta.recounts),
         )
     )
@@ -99,7 +138,7 @@ def pack_delta(delta: Delta) -> bytes:
 def unpack_delta(packed: bytes) -> Delta:
     """Return the delta that ``pack_delta`` packed; its arrays are writable, aligned and the caller's own."""
     delta = _decoder.decode(packed)
-    commands = [put or delete for put, delete in delta.puts_and_deletes]
+    commands = (put or put_join or delete for put, put_join, delete in delta.commands)
     return Delta(
         tuple(command for command in commands if command is not None),
         {feed: _unpack_streams(rows) for feed, rows in delta.streams.items()},
@@ -107,7 +146,9 @@ def unpack_delta(packed: bytes) -> Delta:
         delta.clocks,
         {feed: _unpack_readings(readings) for feed, readings in delta.held.items()},
         {feed: _unpack_pairs(rows) for feed, rows in delta.pairs.items()},
-        recounts=delta.recounts,
+        {feed: _unpack_join(rows) for feed, rows in delta.joins.items()},
+        delta.since,
+        delta.recounts,
     )
 
 
@@ -184,6 +225,30 @@ def _unpack_pairs(rows: _Pairs) -> PairRows:
         _unpack(rows.last_entered, np.int64),
         _unpack(rows.n_events, np.int32),
     )
+
+
+def _pack_join(rows: JoinRows) -> _Join:
+    return _Join(
+        None if rows.streams is None else _pack_streams(rows.streams),
+        None if rows.held is None else _pack_readings(rows.held),
+        None if rows.window is None else _pack_window(rows.window),
+    )
+
+
+def _unpack_join(rows: _Join) -> JoinRows:
+    return JoinRows(
+        None if rows.streams is None else _unpack_streams(rows.streams),
+        None if rows.held is None else _unpack_readings(rows.held),
+        None if rows.window is None else _unpack_window(rows.window),
+    )
+
+
+def _pack_window(rows: WindowRows) -> _Window:
+    return _Window(rows.first, _pack_readings(rows.readings), _pack(rows.ordinals, np.int32))
+
+
+def _unpack_window(rows: _Window) -> WindowRows:
+    return WindowRows(rows.first, _unpack_readings(rows.readings), _unpack(rows.ordinals, np.int32))
 
 
 def _pack_ids(ids: Ids) -> _Ids:
