@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from bmq.records import Bools, Int32s, Int64s, RegionQuery
+from bmq.records import Bools, Int32s, Int64s, Kind, RegionQuery
 
 INITIAL_QUERIES = 64  # doubles as needed
 FOREVER = np.iinfo(np.int64).max  # in place of a duration or a due that there is none of
@@ -31,7 +31,7 @@ class QueryTable:
         self.owners: Int32s = np.empty(INITIAL_QUERIES, dtype=np.int32)
         self.tracked: Bools = np.zeros(INITIAL_QUERIES, dtype=np.bool_)
         self.n_tracked = 0
-        self.n_transitions = 0
+        self.n_of_kind: Counter[Kind] = Counter()
         self.stream_ttls: Int64s = np.full(INITIAL_QUERIES, FOREVER, dtype=np.int64)
         # ms -> how many queries have it. Mostly there is none, and then nobody has to look.
         self.stream_ttl_counts: Counter[int] = Counter()
@@ -67,9 +67,9 @@ class QueryTable:
             slot = self._slots[query.query_id] = self._take_slot(query)
             self.owners[slot] = slot
         else:
-            self.n_transitions -= self.query(slot).pattern is not None
+            self.n_of_kind[self.query(slot).kind] -= 1
         self._queries[slot] = query
-        self.n_transitions += query.pattern is not None
+        self.n_of_kind[query.kind] += 1
         self._set_tracked(slot, is_tracked=query.is_tracked)
         self._set_stream_ttl(slot, stream_ttl)
         exit_slot = self._exit_slots.get(slot)
@@ -86,7 +86,7 @@ class QueryTable:
     def remove(self, query_id: str) -> int:
         """Remove a query and return the slot it had."""
         slot = self._slots.pop(query_id)
-        self.n_transitions -= self.query(slot).pattern is not None
+        self.n_of_kind[self.query(slot).kind] -= 1
         self._set_stream_ttl(slot, FOREVER)
         self._set_tracked(slot, is_tracked=False)
         self._give_back(slot)
@@ -149,6 +149,6 @@ class QueryTable:
             assert self.tracked[slot] == query.is_tracked
             assert (query.exit_region is not None) == (slot in self._exit_slots)
         assert all(self.owners[exit_slot] == slot for slot, exit_slot in self._exit_slots.items())
-        assert self.n_transitions == sum(query.pattern is not None for query in self.queries())
+        assert +self.n_of_kind == Counter(query.kind for query in self.queries())
         assert self.n_tracked == np.count_nonzero(self.tracked)
         assert self.stream_ttl_counts == Counter(self.stream_ttls[self.stream_ttls != FOREVER].tolist())

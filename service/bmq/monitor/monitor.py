@@ -12,12 +12,14 @@ another is its replica:
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import TypeVar
 
 from bmq.engines.feed import FeedEngine
 from bmq.errors import ControlCode
 from bmq.monitor.clock import FeedClock
 from bmq.monitor.held import HeldReadings
 from bmq.monitor.joined import join_crossings
+from bmq.monitor.joins import JoinStage
 from bmq.records import (
     NEVER,
     Clock,
@@ -26,8 +28,11 @@ from bmq.records import (
     Delete,
     Delta,
     Feed,
+    JoinedPairs,
+    JoinQuery,
     Kind,
     Put,
+    PutJoin,
     Readings,
     Reason,
     Refused,
@@ -36,15 +41,18 @@ from bmq.records import (
     Status,
 )
 
+Query = TypeVar("Query", RegionQuery, JoinQuery)
+
 SNAPSHOT_ROWS = 50_000  # streams, queries or pairs a page of a snapshot; a page of 4 MB is quick to write and to read
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What commands did: a reply for each that is to be answered, and the crossings they caused, by feed."""
+    """What commands did: a reply for each that is to be answered, and the crossings and pairs they caused."""
 
     replies: list[Reply]
     crossings: list[Crossings]
+    pairs: list[JoinedPairs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,15 @@ class Advanced:
     n_suppressed: int
 
 
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What a batch did to the joins: their events, a reply for each query that ended, candidates looked at."""
+
+    pairs: list[JoinedPairs]
+    replies: list[Reply]
+    visits: int
+
+
 class Monitor:
     """The queries and streams of one shard, over all feeds.
 
@@ -67,16 +84,20 @@ class Monitor:
     silent_tombstones_before : control offset
         A delete of an unknown query below it is not answered: it was in the compacted topic before this state
         began, so the query it deleted was never known here.
+    shard, n_shards : which shard this is; joins divide their pairs by it.
     """
 
-    def __init__(self, feeds: Mapping[str, Feed], silent_tombstones_before: int = 0) -> None:
+    def __init__(
+        self, feeds: Mapping[str, Feed], silent_tombstones_before: int = 0, shard: int = 0, n_shards: int = 1
+    ) -> None:
         self._engines = {name: FeedEngine(feed) for name, feed in feeds.items()}
         self._clocks = {name: FeedClock(feed.max_lateness_ms) for name, feed in feeds.items()}
         self._held = {name: HeldReadings() for name, feed in feeds.items() if feed.max_lateness_ms}
+        self._joins = JoinStage(feeds, self._clocks, shard, n_shards)
         self._feed_by_query: dict[str, str] = {}
         self._waiting: dict[str, set[str]] = {name: set() for name in feeds}  # queries whose ttl has no clock yet
         self._silent_tombstones_before = silent_tombstones_before
-        self._accepted: list[Put | Delete] = []
+        self._accepted: list[Put | PutJoin | Delete] = []
         self._clocks_told: dict[str, Clock] = {}
         self._recounts_told: dict[str, int] = {}
         self._n_suppressed: dict[str, int] = {}  # by commands, since the feeds advanced
@@ -85,12 +106,13 @@ class Monitor:
 
     def apply(self, commands: Sequence[Command]) -> Applied:
         """Apply commands in offset order; return replies and what the ledger says at once."""
-        applied = Applied([], [])
+        applied = Applied([], [], [])
         by_feed: dict[str, list[Crossings]] = {}
         for command in commands:
-            replies, crossings = self._apply_one(command)
-            applied.replies.extend(replies)
-            for found in crossings:
+            one = self._apply_one(command)
+            applied.replies.extend(one.replies)
+            applied.pairs.extend(one.pairs)
+            for found in one.crossings:
                 by_feed.setdefault(found.feed, []).append(found)
         applied.crossings.extend(join_crossings(parts) for parts in by_feed.values())
         return applied
@@ -122,10 +144,21 @@ class Monitor:
             advanced.n_suppressed + self._n_suppressed.pop(feed, 0),
         )
 
-    def _ended(self, queries: Sequence[RegionQuery]) -> list[Reply]:
+    def join(self, readings: Mapping[str, Readings]) -> Joined:
+        """Apply what a batch brought to the feeds that take part in joins; to be called after `advance` of every feed.
+
+        Parameters
+        ----------
+        readings : feed -> its readings of all shards, ascending by (partition, offset).
+        """
+        joined = self._joins.advance(readings)
+        self._accepted += joined.started
+        return Joined(joined.pairs, self._ended(joined.expired), joined.visits)
+
+    def _ended(self, queries: Sequence[RegionQuery | JoinQuery]) -> list[Reply]:
         """Forget queries that have ended, and return the replies that say so."""
         for query in queries:
-            del self._feed_by_query[query.query_id]
+            self._feed_by_query.pop(query.query_id, None)
             self._accepted.append(Delete(query.version - 1, query.query_id))
         return [Reply(query.query_id, Status.EXPIRED, query.version - 1) for query in queries]
 
@@ -133,8 +166,13 @@ class Monitor:
 
     def n_queries(self) -> dict[str, int]:
         """Return kind -> how many queries of it are registered."""
-        n_transitions = sum(engine.queries.n_transitions for engine in self._engines.values())
-        return {Kind.BORDER: len(self._feed_by_query) - n_transitions, Kind.TRANSITION: n_transitions}
+        counts = dict.fromkeys(Kind, 0)
+        for engine in self._engines.values():
+            for kind, n in engine.queries.n_of_kind.items():
+                counts[kind] += n
+        for query in self._joins.queries():
+            counts[query.kind] += 1
+        return {kind.value: n for kind, n in counts.items()}
 
     def n_pending(self) -> int:
         """Return how many crossings wait for a confirmation, or for the second half of a pattern."""
@@ -183,12 +221,16 @@ class Monitor:
     def apply_delta(self, delta: Delta) -> None:
         """Apply what ``take_delta`` or ``snapshot`` of another monitor returned, without a word."""
         for command in delta.commands:
-            if isinstance(command, Put):
-                self._restore(command)
-            else:
-                feed = self._feed_by_query.pop(command.query_id)
-                self._waiting[feed].discard(command.query_id)
-                self._engines[feed].drop(command.query_id)
+            match command:
+                case Put():
+                    self._joins.drop(command.query.query_id)
+                    self._restore(command)
+                case PutJoin():
+                    self._drop(command.query.query_id)
+                    self._joins.restore(command, delta.since.get(command.query.query_id, (0, 0)))
+                case Delete():
+                    self._joins.drop(command.query_id)
+                    self._drop(command.query_id)
         for name, clock in delta.clocks.items():
             self._clocks[name].set(clock)
             self._clocks_told[name] = clock
@@ -204,19 +246,24 @@ class Monitor:
         for (query_id, stream), is_silent in delta.silent.items():
             if query_id in self._feed_by_query:
                 self._engines[self._feed_by_query[query_id]].silent.set(query_id, stream, is_silent=is_silent)
+        self._joins.restore_rows(delta.joins)
 
     def snapshot(self) -> Iterator[Delta]:
         """Yield the whole state as pages; an empty monitor that applies them is a replica of this one."""
         clocks = {name: clock.now for name, clock in self._clocks.items() if clock.now != Clock()}
         yield Delta(clocks=clocks, recounts=self._recounts())
-        puts = [
+        puts: list[Put | PutJoin] = [
             Put(query.version - 1, query, engine.dues.of(engine.queries.slot(query.query_id)))
             for engine in self._engines.values()
             for query in engine.queries.queries()
         ]
+        puts += self._joins.puts()
         puts.sort(key=lambda put: put.offset)
         for begin in range(0, len(puts), SNAPSHOT_ROWS):
-            yield Delta(commands=tuple(puts[begin : begin + SNAPSHOT_ROWS]))
+            some = tuple(puts[begin : begin + SNAPSHOT_ROWS])
+            yield Delta(commands=some, since=self._joins.since([put.query.query_id for put in some]))
+        for rows_by_feed in self._joins.pages(SNAPSHOT_ROWS):
+            yield Delta(joins=rows_by_feed)
         for name, engine in self._engines.items():
             for rows in engine.stream_pages(SNAPSHOT_ROWS):
                 yield Delta(streams={name: rows})
@@ -237,29 +284,34 @@ class Monitor:
 
     # -- commands -----------------------------------------------------------------------------------------
 
-    def _apply_one(self, command: Command) -> tuple[list[Reply], list[Crossings]]:
+    def _apply_one(self, command: Command) -> Applied:
         match command:
             case Put():
                 return self._put(command)
+            case PutJoin():
+                return self._put_join(command)
             case Delete():
                 return self._delete(command)
             case Refused():
-                return [self._refuse(command)], []
+                return Applied([self._refuse(command)], [], [])
 
-    def _put(self, command: Put) -> tuple[list[Reply], list[Crossings]]:
+    def _put(self, command: Put) -> Applied:
         query = command.query
         feed_before = self._feed_by_query.get(query.query_id)
         if feed_before is not None and _same_definition(self._in_force(query.query_id), query):
-            return [Reply(query.query_id, Status.UNCHANGED, command.offset)], []
+            return Applied([Reply(query.query_id, Status.UNCHANGED, command.offset)], [], [])
         due = self._due(query)
         if query.expires_at is not None and self._clocks[query.feed].now.time > query.expires_at:
             # It ends before it begins: what it replaces ends, and nothing enters.
             query = replace(query, enabled=False)
+        pairs = []
         reason = Reason.QUERY_REGISTERED if feed_before is None else Reason.QUERY_UPDATED
+        if query.query_id in self._joins:
+            reason = Reason.QUERY_UPDATED
+            pairs = self._joins.remove(query.query_id, reason, _as_told(self._joins.query(query.query_id), query))
         crossings = []
         if feed_before is not None and feed_before != query.feed:
-            self._waiting[feed_before].discard(query.query_id)
-            crossings.append(self._engines[feed_before].remove(query.query_id, reason, told_by=query))
+            crossings.append(self._leave(query.query_id, query))
         crossings.append(self._engines[query.feed].put(query, reason, due))
         self._feed_by_query[query.query_id] = query.feed
         self._wait_or_not(query, due)
@@ -270,27 +322,54 @@ class Monitor:
         if at_once.n_suppressed:
             self._n_suppressed[query.feed] = self._n_suppressed.get(query.feed, 0) + at_once.n_suppressed
         replies = [Reply(query.query_id, Status.ACCEPTED, command.offset), *self._ended(at_once.expired)]
-        return replies, [found for found in crossings if found is not None]
+        return Applied(replies, [found for found in crossings if found is not None], pairs)
 
-    def _delete(self, command: Delete) -> tuple[list[Reply], list[Crossings]]:
+    def _put_join(self, command: PutJoin) -> Applied:
+        query = command.query
+        if self._joins.is_unchanged(query):
+            return Applied([Reply(query.query_id, Status.UNCHANGED, command.offset)], [], [])
+        crossings = []
+        is_new = query.query_id not in self._joins
+        if query.query_id in self._feed_by_query:
+            is_new = False
+            crossings.append(self._leave(query.query_id, _as_told(self._in_force(query.query_id), query)))
+            del self._feed_by_query[query.query_id]
+        joined, accepted = self._joins.put(command, Reason.QUERY_REGISTERED if is_new else Reason.QUERY_UPDATED)
+        self._accepted.append(accepted)
+        replies = [Reply(query.query_id, Status.ACCEPTED, command.offset), *self._ended(joined.expired)]
+        return Applied(replies, [found for found in crossings if found is not None], joined.pairs)
+
+    def _leave(self, query_id: str, told_by: RegionQuery) -> Crossings | None:
+        """End what a query has over its feed, since it moves to another or becomes a join."""
+        feed = self._feed_by_query[query_id]
+        self._waiting[feed].discard(query_id)
+        return self._engines[feed].remove(query_id, Reason.QUERY_UPDATED, told_by=told_by)
+
+    def _delete(self, command: Delete) -> Applied:
+        deleted = [Reply(command.query_id, Status.DELETED, command.offset)]
+        if command.query_id in self._joins:
+            self._accepted.append(command)
+            return Applied(deleted, [], self._joins.remove(command.query_id, Reason.QUERY_DELETED))
         feed = self._feed_by_query.pop(command.query_id, None)
         if feed is None:
-            if command.offset < self._silent_tombstones_before:
-                return [], []
-            message = (
-                f"query {command.query_id!r} is not registered, so there is nothing to delete. "
-                "`bmq query list` shows the registered ones."
-            )
-            code = ControlCode.UNKNOWN_QUERY
-            return [Reply(command.query_id, Status.REJECTED, command.offset, code, message)], []
+            return Applied(self._refuse_delete(command), [], [])
         self._waiting[feed].discard(command.query_id)
         crossings = self._engines[feed].remove(command.query_id, Reason.QUERY_DELETED)
         self._accepted.append(command)
-        return [Reply(command.query_id, Status.DELETED, command.offset)], [] if crossings is None else [crossings]
+        return Applied(deleted, [] if crossings is None else [crossings], [])
+
+    def _refuse_delete(self, command: Delete) -> list[Reply]:
+        if command.offset < self._silent_tombstones_before:
+            return []
+        message = (
+            f"query {command.query_id!r} is not registered, so there is nothing to delete. "
+            "`bmq query list` shows the registered ones."
+        )
+        return [Reply(command.query_id, Status.REJECTED, command.offset, ControlCode.UNKNOWN_QUERY, message)]
 
     def _refuse(self, command: Refused) -> Reply:
         message = command.message
-        if command.query_id in self._feed_by_query:
+        if command.query_id in self._feed_by_query or command.query_id in self._joins:
             message += (
                 " The definition before it stays in force, but the control topic no longer holds that one: "
                 "publish a right one, or a restart from a new checkpoint will not know the query."
@@ -306,6 +385,12 @@ class Monitor:
         self._engines[query.feed].restore(query, put.due)
         self._feed_by_query[query.query_id] = query.feed
         self._wait_or_not(query, put.due)
+
+    def _drop(self, query_id: str) -> None:
+        feed = self._feed_by_query.pop(query_id, None)
+        if feed is not None:
+            self._waiting[feed].discard(query_id)
+            self._engines[feed].drop(query_id)
 
     def _in_force(self, query_id: str) -> RegionQuery:
         engine = self._engines[self._feed_by_query[query_id]]
@@ -347,6 +432,12 @@ class Monitor:
             ids = {query.query_id for query in engine.queries.queries()}
             assert ids == {query_id for query_id, feed in self._feed_by_query.items() if feed == name}
             assert self._waiting[name] <= ids
+        self._joins._check()
+
+
+def _as_told(old: Query, new: RegionQuery | JoinQuery) -> Query:
+    """Return a query as the events carry it that its replacement by one of another kind causes."""
+    return replace(old, version=new.version, tags=new.tags, output_topic=new.output_topic)
 
 
 def _same_definition(one: RegionQuery, other: RegionQuery) -> bool:
