@@ -68,6 +68,13 @@ class Pair:
     last_entered: int | None = None
     n_events: int = 0
 
+    def keeps_back(self, sign: str, time: int, query: Query) -> bool:
+        """Return whether `cooldown` or `max_events` lets an event not be told."""
+        last = self.last_entered
+        if sign == "+" and query.cooldown and last is not None and time <= last + query.cooldown:
+            return True
+        return query.max_events is not None and self.n_events >= query.max_events
+
 
 @dataclass
 class Standing:
@@ -188,19 +195,17 @@ class Ledger:
     ) -> None:
         """Let the consumer know that a membership began or ended, unless an option keeps it back."""
         query, pair = standing.query, standing.pair(cause.stream)
-        if sign == "+":
-            if query.cooldown and pair.last_entered is not None and cause.time <= pair.last_entered + query.cooldown:
-                pair.told = "silent"
-                self.suppressed[query.feed] += 1
-                return
-            pair.told, pair.last_entered = "loud", cause.time
-        else:
-            told, pair.told = pair.told, "no"
-            if told != "loud":
-                return  # a consumer never sees a - without its +
-        if query.max_events is not None and pair.n_events >= query.max_events:
+        if sign == "-" and pair.told != "loud":
+            pair.told = "no"
+            return  # a consumer never sees a - without its +
+        if pair.keeps_back(sign, cause.time, query):
+            pair.told = "silent" if sign == "+" else "no"
             self.suppressed[query.feed] += 1
             return
+        if sign == "+":
+            pair.told, pair.last_entered = "loud", cause.time
+        else:
+            pair.told = "no"
         pair.n_events += 1
         self.events.append(
             Event(
@@ -259,16 +264,18 @@ def at_rest(last: Reading, reason: str) -> Cause:
 def broken_ledgers(events: list[Event], but_for: frozenset[str] = frozenset()) -> list[str]:
     """Return what breaks the ledger: signs that do not alternate from +, or event times that go back.
 
-    They may go back behind an expiry. ``but_for``: queries with max_events, which may keep back a last -.
+    They may go back behind an expiry. ``but_for``: queries with max_events, which may keep back a last -: such a pair
+    may begin with a + again under another version.
     """
     broken = []
     latest: dict[tuple[str, str, str], Event] = {}
     for event in events:
-        if event.pattern is not None or event.query_id in but_for:
+        if event.pattern is not None:
             continue
         key = (event.query_id, event.feed, event.stream)
         before = latest.get(key)
-        if event.sign == ("-" if before is None else before.sign):
+        may_begin = before is not None and event.query_id in but_for and before.version != event.version
+        if event.sign == ("-" if before is None else before.sign) and not (event.sign == "+" and may_begin):
             broken.append(f"{event} repeats the sign of {before}")
         if before is not None and event.event_time < before.event_time and not before.reason.endswith("_expired"):
             broken.append(f"{event} is older than {before}")

@@ -177,10 +177,13 @@ class Rules:
             pair.told = "silent"
             self.n_suppressed += 1
             return False
+        if not self._counts(query, pair):
+            pair.told = "silent"
+            return False
         pair.told = "loud"
         if query.cooldown_ms:
             pair.last_entered = event_time
-        return self._counts(query, pair)
+        return True
 
     def _tells_out(self, query: RegionQuery, pair: Pair) -> bool:
         told, pair.told = pair.told, "no"

@@ -53,11 +53,18 @@ SILENT_THROUGH_AN_EDIT = [
     Batch((Put("q", SILENT),), (at(11, 0.5),), "snapshot"),
     Batch((), (at(12, 5.0),), "replica"),
 ]
+# Inside while the limit holds, and out when it is raised. Seldom drawn.
+LIMITED = {"kind": "border", "feed": "line", "region": {"box": {"x": [0, 1]}}, "max_events": 2}
+SILENT_THROUGH_ANOTHER_LIMIT = [
+    Batch((Put("q", LIMITED),), (at(10, 0.5), at(11, 5.0), at(12, 0.5))),
+    Batch((Put("q", LIMITED | {"max_events": 3}),), (at(13, 5.0), at(14, 0.5)), "snapshot"),
+]
 
 
 @settings(max_examples=min(10 * N_EXAMPLES, N_NIGHTLY))
 @given(program=programs(), n_shards=n_shards, silent_tombstones_before=st.integers(0, 2))
 @example(program=SILENT_THROUGH_AN_EDIT, n_shards=1, silent_tombstones_before=0)
+@example(program=SILENT_THROUGH_ANOTHER_LIMIT, n_shards=1, silent_tombstones_before=0)
 def test_the_service_says_what_the_definition_says(
     program: Sequence[Batch], n_shards: int, silent_tombstones_before: int
 ) -> None:
@@ -125,6 +132,6 @@ def test_the_ledger_of_the_definition_is_whole(program: list[Batch]) -> None:
 
 
 def _with_max_events(program: Sequence[Batch]) -> frozenset[str]:
-    """Return the queries that fall silent at some time, maybe between a + and its -."""
+    """Return the queries that may fall silent between a + and its -."""
     puts = [command for batch in program for command in batch.commands if isinstance(command, Put)]
     return frozenset(put.query_id for put in puts if "max_events" in put.definition)

@@ -197,12 +197,31 @@ def test_a_cooldown_compares_the_time_of_the_event_and_not_of_the_reading_that_s
     assert (said(told), told.n_suppressed) == (["+0", "-1"], 1)
 
 
-def test_after_max_events_nothing_is_told_and_all_is_counted() -> None:
+def test_after_max_events_nothing_is_told_and_what_is_kept_back_is_counted() -> None:
     pairs = tracking(max_events=3)
 
     told = play(pairs, *(crossing(time, IN if time % 2 else OUT) for time in range(1, 9)))
 
-    assert (said(told), told.n_suppressed) == (["+1", "-2", "+3"], 5)
+    # The - of a + that was told, and each + behind it.
+    assert (said(told), told.n_suppressed) == (["+1", "-2", "+3"], 3)
+
+
+def test_a_visit_whose_entry_max_events_kept_back_is_silent_to_its_end_whatever_an_edit_allows() -> None:
+    pairs = tracking(max_events=2)
+    assert said(play(pairs, crossing(1, IN), crossing(2, OUT), crossing(3, IN))) == ["+1", "-2"]
+
+    pairs.set_options(0, query(max_events=9))
+
+    assert said(play(pairs, crossing(4, OUT), crossing(5, IN), crossing(6, OUT))) == ["+5", "-6"]
+
+
+def test_an_entry_that_max_events_kept_back_begins_no_cooldown() -> None:
+    pairs = tracking(cooldown_ms=10, max_events=2)
+    play(pairs, crossing(1, IN), crossing(2, OUT), crossing(20, IN), crossing(21, OUT))
+
+    pairs.set_options(0, query(cooldown_ms=10, max_events=9))
+
+    assert said(play(pairs, crossing(22, IN), crossing(23, OUT))) == ["+22", "-23"]
 
 
 def test_a_changed_number_of_events_counts_from_the_edit_and_an_unchanged_one_goes_on() -> None:

@@ -6,7 +6,7 @@
        ├────────────────────────────────┘               └─ waits out
        └──────────────────────────────────────────────────── due: told     IN: nothing is said
 
-Told is loud or silent: a silent member was put silently or told within the cooldown, and leaves without a word.
+Told is loud or silent: a silent member was put silently, or its + was kept back, and leaves without a word.
 The rules are in docs/semantics.md.
 """
 
@@ -181,15 +181,18 @@ def _tell_entered(pairs: Table, options: Records, row: int, event_time: int) -> 
     """Let a membership begin; return whether there is an event."""
     option, history = options[pairs.rows[row].query], pairs.history[row]
     flags = pairs.rows[row].flags & ~TOLD
+    pairs.rows[row].flags = flags | SILENT << TOLD_SHIFT
+    last = history.last_entered
+    if option.cooldown > 0 and last != NEVER and event_time <= last + option.cooldown:
+        pairs.counts[N_SUPPRESSED] += 1
+        return False
+    if not _may_tell(pairs, options, row):
+        return False
+    pairs.rows[row].flags = flags | LOUD << TOLD_SHIFT
     if option.cooldown > 0:
-        if history.last_entered != NEVER and event_time <= history.last_entered + option.cooldown:
-            pairs.rows[row].flags = flags | SILENT << TOLD_SHIFT
-            pairs.counts[N_SUPPRESSED] += 1
-            return False
         # Without a cooldown it is not kept, so that the pair's row can go.
         history.last_entered = event_time
-    pairs.rows[row].flags = flags | LOUD << TOLD_SHIFT
-    return _may_tell(pairs, options, row)
+    return True
 
 
 @njit(cache=True, forceinline=True)
