@@ -14,6 +14,7 @@ from bmq.engines.conditions import SEPARATOR, Conditions
 from bmq.index.stream_table import StreamTable
 from bmq.kernels.hashing import shards_of
 from bmq.records import (
+    NEVER,
     Attributes,
     Bools,
     Feed,
@@ -107,6 +108,7 @@ class JoinFeed:
         self.n_windows = 0  # window joins that need `window`
         self.window = _no_states(self.n_dims)
         self.first = 0  # the number of the first reading in `window` among all that were applied
+        self.settled = NEVER  # epoch ms up to which silent streams are forgotten
         self._shard, self._n_shards = shard, n_shards
         self._conditions = Conditions(feed.attributes)
         self._numbers: Float64s = np.empty((len(feed.attributes), 0))  # by code; -inf: no number
@@ -121,7 +123,7 @@ class JoinFeed:
         returned, moments = [_no_states(self.n_dims)], [np.empty(0, np.int64)]
         if readings is not None and len(readings):
             before.append(self.states(np.unique(self.streams.slots_of(readings.ids))))
-            chained = self.streams.apply(self._carrying_codes(readings))
+            chained = self.streams.apply(self._carrying_codes(readings), self.settled)
             order = np.argsort(chained.event_times, kind="stable")
             values, codes = self._split(chained.values[:, order])
             slots = chained.slots[order]
@@ -140,6 +142,7 @@ class JoinFeed:
             returned.append(expired)
             moments.append(expired.event_times + self._ttl)
             self.streams.forget(silent)
+        self.settled = settled
         known = join_states(before)
         if self.n_windows:
             self.window = join_states([self.window, read])
@@ -241,13 +244,15 @@ class JoinFeed:
         has_streams = len(streams.ids) > 0
         if not has_streams and held is None and window is None:
             return None
-        return JoinRows(streams if has_streams else None, held, window)
+        return JoinRows(streams if has_streams else None, held, window, self.streams.n_recounted)
 
     def pages(self, size: int) -> list[JoinRows]:
         """Return all streams and windows as pages of ``size`` rows."""
         slots = self.streams.seen_slots()
         pages = [
-            JoinRows(streams=self._rows(self.streams.rows_of(slots[begin : begin + size])))
+            JoinRows(
+                self._rows(self.streams.rows_of(slots[begin : begin + size])), None, None, self.streams.n_recounted
+            )
             for begin in range(0, slots.size, size)
         ]
         if self.n_windows:
@@ -257,6 +262,7 @@ class JoinFeed:
 
     def restore(self, rows: JoinRows) -> None:
         """Set streams and windows as another shard's ``take_touched`` or ``pages`` gave them."""
+        self.streams.n_recounted = max(self.streams.n_recounted, rows.n_recounted)
         if rows.streams is not None:
             streams = rows.streams
             if streams.attributes is not None:

@@ -57,9 +57,8 @@ class JoinStage:
         joining = {name: feed for name, feed in feeds.items() if feed.join}
         self._feeds = {name: JoinFeed(feed, shard, n_shards) for name, feed in joining.items()}
         self._held = {name: HeldReadings() for name, feed in joining.items() if feed.max_lateness_ms}
-        self._settled = dict.fromkeys(joining, NEVER)
         self._clocks = clocks
-        self._pairs: dict[Names, "FeedPair"] = {}
+        self._pairs: dict[Names, FeedPair] = {}
         self._names: dict[str, Names] = {}  # by query id
         self._waiting: set[str] = set()  # queries whose ttl has no clock yet
 
@@ -127,7 +126,6 @@ class JoinStage:
         for name, feed in self._feeds.items():
             settled = self._clocks[name].settled
             arrivals[name] = feed.apply(self._released(name, readings.get(name), settled), settled)
-            self._settled[name] = settled
         told = Told([], [], self._start_waiting())
         visits = 0
         for names, pair in self._pairs.items():
@@ -145,7 +143,7 @@ class JoinStage:
         if held is None:
             return readings
         if readings is not None:
-            held.add(readings, self._settled[name])
+            held.add(readings, self._feeds[name].settled)
         return held.release(settled)
 
     def _prune(self) -> None:
@@ -240,7 +238,7 @@ class JoinStage:
     def restore_rows(self, rows: Mapping[str, JoinRows]) -> None:
         """Follow what another shard's ``take_touched`` or ``pages`` gave; the clocks have been set already."""
         for name, feed in self._feeds.items():
-            settled = self._settled[name] = self._clocks[name].settled
+            settled = feed.settled = self._clocks[name].settled
             own = rows.get(name)
             if own is not None:
                 feed.restore(own)

@@ -216,7 +216,9 @@ class Monitor:
         self._clocks_told.update(clocks)
         recounts = {name: n for name, n in self._recounts().items() if n != self._recounts_told.get(name)}
         self._recounts_told.update(recounts)
-        return Delta(commands, streams, silent, clocks, held, pairs, recounts=recounts)
+        joins = self._joins.take_touched()
+        since = self._joins.since([command.query.query_id for command in commands if isinstance(command, PutJoin)])
+        return Delta(commands, streams, silent, clocks, held, pairs, joins, since, recounts)
 
     def apply_delta(self, delta: Delta) -> None:
         """Apply what ``take_delta`` or ``snapshot`` of another monitor returned, without a word."""

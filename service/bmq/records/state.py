@@ -89,11 +89,13 @@ class JoinRows:
     streams : the streams touched; None: none.
     held : readings that came and are held back; None: none.
     window : readings applied that a window holds; None: none.
+    n_recounted : how many readings behind an expiry of their stream were numbered anew.
     """
 
     streams: StreamRows | None = None
     held: Readings | None = None
     window: WindowRows | None = None
+    n_recounted: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,7 @@ class _Join(msgspec.Struct, frozen=True, array_like=True):
     streams: _Streams | None
     held: _Readings | None
     window: _Window | None
+    n_recounted: int
 
 
 class _Delta(msgspec.Struct, frozen=True, array_like=True):
@@ -232,6 +233,7 @@ def _pack_join(rows: JoinRows) -> _Join:
         None if rows.streams is None else _pack_streams(rows.streams),
         None if rows.held is None else _pack_readings(rows.held),
         None if rows.window is None else _pack_window(rows.window),
+        rows.n_recounted,
     )
 
 
@@ -240,6 +242,7 @@ def _unpack_join(rows: _Join) -> JoinRows:
         None if rows.streams is None else _unpack_streams(rows.streams),
         None if rows.held is None else _unpack_readings(rows.held),
         None if rows.window is None else _unpack_window(rows.window),
+        rows.n_recounted,
     )
 
 
