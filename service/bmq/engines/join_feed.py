@@ -249,12 +249,9 @@ class JoinFeed:
     def pages(self, size: int) -> list[JoinRows]:
         """Return all streams and windows as pages of ``size`` rows."""
         slots = self.streams.seen_slots()
-        pages = [
-            JoinRows(
-                self._rows(self.streams.rows_of(slots[begin : begin + size])), None, None, self.streams.n_recounted
-            )
-            for begin in range(0, slots.size, size)
-        ]
+        pages = [JoinRows(n_recounted=self.streams.n_recounted)]
+        for begin in range(0, slots.size, size):
+            pages.append(JoinRows(self._rows(self.streams.rows_of(slots[begin : begin + size]))))
         if self.n_windows:
             begins = range(0, max(len(self.window), 1), size)
             pages += [JoinRows(window=self._window_rows(begin, begin + size)) for begin in begins]
