@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from bmq.job.decode import FRAME_SCHEMA, decode_control, decode_readings
+from bmq.job.outcome import Outcome, run_batch
 from bmq.job.plan import Plan
 from bmq.job.received import Frames, read_frames
+from bmq.job.rendering import render
 from bmq.job.replicas import Head
-from bmq.job.stateful import Outcome, render, run_batch
 from bmq.monitor.monitor import Monitor
 from bmq.records import Feed
 from bmq.wire.marks import render_mark
@@ -58,8 +59,8 @@ class PureService:
         self._plan = _plan(feeds, n_shards, silent_tombstones_before, layout)
         self._next_offsets: dict[tuple[str, int], int] = {}
         self._n_marks = 0
-        self._monitors = [self._new_monitor() for _ in range(n_shards)]
-        self._standbys = [self._new_monitor() for _ in range(n_shards)]
+        self._monitors = [self._new_monitor(shard) for shard in range(n_shards)]
+        self._standbys = [self._new_monitor(shard) for shard in range(n_shards)]
 
     def run_batch(
         self,
@@ -99,7 +100,7 @@ class PureService:
 
     def restart_from_snapshot(self) -> None:
         """Go on with monitors that were made from snapshots."""
-        self._monitors = [self._copy(monitor) for monitor in self._monitors]
+        self._monitors = [self._copy(shard, monitor) for shard, monitor in enumerate(self._monitors)]
 
     def restart_from_deltas(self) -> None:
         """Go on with the standbys, as a worker whose replica caught up; the others follow from now on."""
@@ -116,14 +117,14 @@ class PureService:
             feeds, codes = letters["feed"].to_pylist(), letters["code"].to_pylist()
             self.dead += [(self._plan.feeds[feed].topic, code) for feed, code in zip(feeds, codes, strict=True)]
         frames.dead_letters.clear()  # no message of them is looked at
-        for messages in render(self._plan, shard, Head(), frames, replace(outcome, replies=[])):
+        for messages in render(self._plan, shard, 0, Head(), frames, replace(outcome, replies=[])):
             self.events += _json_values(messages)
 
-    def _new_monitor(self) -> Monitor:
-        return Monitor(self._plan.feeds, self._plan.silent_tombstones_before)
+    def _new_monitor(self, shard: int) -> Monitor:
+        return Monitor(self._plan.feeds, self._plan.silent_tombstones_before, shard, self._plan.n_shards)
 
-    def _copy(self, monitor: Monitor) -> Monitor:
-        copy = self._new_monitor()
+    def _copy(self, shard: int, monitor: Monitor) -> Monitor:
+        copy = self._new_monitor(shard)
         for page in monitor.snapshot():
             copy.apply_delta(unpack_delta(pack_delta(page)))
         return copy

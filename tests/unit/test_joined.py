@@ -1,11 +1,12 @@
-"""Crossings cut into pieces and joined again."""
+"""Crossings cut into pieces and joined again, and events of joins cut."""
 
 import numpy as np
 import pytest
 
-from bmq.monitor.joined import cut_crossings, join_crossings
+from bmq.monitor.joined import cut_crossings, cut_pairs, join_crossings
 from bmq.records import NEVER, Sign
 from tests.crossings import Row, make_crossings, query
+from tests.joined_pairs import PairRow, join_query, make_pairs
 
 
 def rows_of_causes(sizes: list[int]) -> list[Row]:
@@ -51,5 +52,31 @@ def test_what_no_part_has_is_no_column() -> None:
     assert (joined.passes, joined.confirmed_times, joined.began) == (None, None, None)
 
 
-def test_no_crossings_are_no_piece() -> None:
+def test_nothing_is_no_piece() -> None:
     assert list(cut_crossings(make_crossings([]), 10)) == []
+    assert list(cut_pairs(make_pairs([]), 10)) == []
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 6])
+def test_pieces_hold_every_event_of_joins_once_in_their_order(size: int) -> None:
+    rows = [
+        PairRow(join_query(f"q{n % 2}"), left=f"l{n}" * n, right=f"{n}r", event_time=n, left_time=n, values=(n, 2 * n))
+        for n in range(5)
+    ]
+
+    pieces = list(cut_pairs(make_pairs(rows), size))
+
+    assert [len(piece) for piece in pieces[:-1]] == [size] * (len(pieces) - 1)
+    found = [
+        PairRow(
+            piece.queries[piece.query_rows[i]],
+            piece.left.ids.text(i),
+            piece.right.ids.text(i),
+            event_time=int(piece.event_times[i]),
+            left_time=int(piece.left.event_times[i]),
+            values=(piece.left.values[0, i], piece.right.values[0, i]),
+        )
+        for piece in pieces
+        for i in range(len(piece))
+    ]
+    assert found == rows

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from bmq.records import NEVER, Crossings, Ids
+from bmq.records import NEVER, Crossings, Ids, JoinedPairs, PairSide
 from bmq.records.joining import concat_ids
 
 T = TypeVar("T", bound=np.generic)
@@ -70,14 +70,41 @@ def cut_crossings(crossings: Crossings, size: int) -> Iterator[Crossings]:
         begin = end
 
 
+def cut_pairs(pairs: JoinedPairs, size: int) -> Iterator[JoinedPairs]:
+    """Yield the events of joins in pieces of ``size`` rows. Each is a message of its own, so any place will do."""
+    for begin in range(0, len(pairs), size):
+        rows = slice(begin, begin + size)
+        yield JoinedPairs(
+            pairs.queries,
+            pairs.query_rows[rows],
+            pairs.signs[rows],
+            pairs.reasons[rows],
+            pairs.event_times[rows],
+            _side_rows(pairs.left, rows),
+            _side_rows(pairs.right, rows),
+            pairs.record_times[rows],
+        )
+
+
+def _side_rows(side: PairSide, rows: slice) -> PairSide:
+    return PairSide(
+        side.feed, _id_rows(side.ids, rows), side.event_times[rows], side.ordinals[rows], side.values[:, rows]
+    )
+
+
+def _id_rows(ids: Ids, rows: slice) -> Ids:
+    hashes = ids.hashes[rows]
+    starts = ids.starts[rows.start : rows.start + hashes.size + 1]
+    return Ids(starts - starts[0], ids.bytes[starts[0] : starts[-1]], hashes)
+
+
 def _rows(crossings: Crossings, begin: int, end: int) -> Crossings:
     if (begin, end) == (0, len(crossings)):
         return crossings
-    ids, rows = crossings.ids, slice(begin, end)
-    starts = ids.starts[begin : end + 1]
+    rows = slice(begin, end)
     return Crossings(
         feed=crossings.feed,
-        ids=Ids(starts - starts[0], ids.bytes[starts[0] : starts[-1]], ids.hashes[rows]),
+        ids=_id_rows(crossings.ids, rows),
         queries=crossings.queries,
         query_rows=crossings.query_rows[rows],
         signs=crossings.signs[rows],

@@ -64,6 +64,7 @@ class Advanced:
     n_late: int
     visits: int
     n_suppressed: int
+    level_visits: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,64 @@
+"""Everything that a batch of one shard has to say, as messages, in pieces that Arrow and the JVM can hold."""
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from bmq.job.outcome import Outcome
+from bmq.job.plan import Plan
+from bmq.job.received import Frames
+from bmq.job.replicas import Head
+from bmq.monitor.joined import cut_crossings, cut_pairs
+from bmq.records import Crossings, Reply
+from bmq.wire.dead_letters import render_dead_letters
+from bmq.wire.events import render_crossings
+from bmq.wire.membership import render_membership
+from bmq.wire.replies import render_replies
+
+# Messages that are rendered and leave at once: some megabytes. A column of Arrow's holds 2 GiB, and the JVM keeps ten
+# times a batch alive; fewer would only repeat what each rendering costs.
+PIECE_ROWS = 20_000
+
+
+def render(
+    plan: Plan, shard: int, batch: int, head: Head, frames: Frames, outcome: Outcome
+) -> Iterator[pa.RecordBatch]:
+    """Yield messages: events of regions, events of joins, replies, dead letters.
+
+    Parameters
+    ----------
+    shard, batch : the numbers of both.
+    head : of the state before the batch: where the feeds had been read to when the commands took effect.
+    """
+    for crossings in outcome.crossings:
+        yield from _render_crossings(plan, crossings)
+    for pairs in outcome.pairs:
+        from bmq.wire.join_events import render_pairs
+
+        for piece in cut_pairs(pairs, PIECE_ROWS):
+            yield render_pairs(piece, plan.feeds, topic=plan.events_topic, key=plan.events_key)
+    # Shard 0 answers for all: every shard has every command.
+    if shard == 0 and outcome.replies:
+        yield from _render_replies(plan, batch, head, outcome.replies)
+    for letters in frames.dead_letters:
+        yield render_dead_letters(letters, topic=plan.dead_letter_topic)
+
+
+def _render_crossings(plan: Plan, crossings: Crossings) -> Iterator[pa.RecordBatch]:
+    feed = plan.feeds[crossings.feed]
+    for piece in cut_crossings(crossings, PIECE_ROWS):
+        yield render_crossings(piece, feed, topic=plan.events_topic, key=plan.events_key, layout=plan.events_layout)
+        if plan.membership_topic is not None:
+            members = render_membership(piece, feed, topic=plan.membership_topic)
+            if members.num_rows:
+                yield members
+
+
+def _render_replies(plan: Plan, batch: int, head: Head, replies: Sequence[Reply]) -> Iterator[pa.RecordBatch]:
+    offsets = {
+        feed: {str(p): at for p, at in (partitions | head.next_offsets.get(feed, {})).items()}
+        for feed, partitions in plan.start_offsets.items()
+    }
+    for begin in range(0, len(replies), PIECE_ROWS):
+        piece = replies[begin : begin + PIECE_ROWS]
+        yield render_replies(piece, topic=plan.replies_topic, batch=batch, feed_offsets=offsets)
