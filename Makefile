@@ -76,8 +76,8 @@ conformance: java $(INSTALLED) ## Play a scenario file against the running servi
 	$(BIN)/python -m tests.conformance $(SCENARIOS)
 
 .PHONY: bench-pipeline
-bench-pipeline: java $(INSTALLED) ## Compare with a plain Spark job, or with BASE=revision (SMOKE=1: a small run)
-	$(BIN)/python -m bench.pipeline $(if $(SMOKE),--smoke) $(if $(BASE),--base $(BASE))
+bench-pipeline: java $(INSTALLED) ## Compare with a plain Spark job (SELECT=1: by select queries), or with BASE=revision (SMOKE=1: a small run)
+	$(BIN)/python -m bench.pipeline $(if $(SMOKE),--smoke) $(if $(SELECT),--queries select) $(if $(BASE),--base $(BASE))
 
 .PHONY: bench-rtmq
 bench-rtmq: java $(INSTALLED) ## Transitions of a million vehicles at ten thousand garages, at their pace (SMOKE=1: a small run)

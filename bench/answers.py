@@ -6,12 +6,12 @@ from collections import defaultdict
 import numpy as np
 from confluent_kafka import Consumer, TopicPartition
 
-from bench.workload import Workload, stream_id
+from bench.workload import SelectWorkload, Workload, stream_id
 
 # Every square is asked about every reading: this many questions take some seconds.
 QUESTIONS = 16_000_000
 
-# (sign, query id, event time, reason), in the stream's order
+# (sign, query id, event time, reason), in the stream's order; sign and reason are empty in events of select queries
 Ledger = list[tuple[str, str, int, str]]
 
 
@@ -23,6 +23,26 @@ def sampled_streams(workload: Workload) -> list[int]:
 
 def expected_by_stream(workload: Workload, streams: list[int]) -> dict[str, Ledger]:
     """Return what the definition says of each stream: every square is asked about every reading."""
+    if isinstance(workload, SelectWorkload):
+        return _selected_by_stream(workload, streams)
+    return _crossings_by_stream(workload, streams)
+
+
+def _selected_by_stream(workload: SelectWorkload, streams: list[int]) -> dict[str, Ledger]:
+    lo, hi = (corner[:, :, :, None] for corner in workload.alternatives())
+    ids = [query_id for query_id, _ in workload.definitions()]
+    in_order = sorted(range(len(ids)), key=lambda q: ids[q].encode())
+    ledgers: dict[str, Ledger] = {stream_id(s): [] for s in streams}
+    for event_time, xs, ys in workload.rounds():
+        places = np.stack([xs[streams], ys[streams]])[:, None, None, :]
+        holds = np.logical_and.reduce((lo <= places) & (places < hi), axis=0).any(axis=1)[in_order]
+        for column in np.flatnonzero(holds.any(axis=0)).tolist():
+            found = [ids[in_order[row]] for row in np.flatnonzero(holds[:, column]).tolist()]
+            ledgers[stream_id(streams[column])] += [("", query_id, event_time, "") for query_id in found]
+    return ledgers
+
+
+def _crossings_by_stream(workload: Workload, streams: list[int]) -> dict[str, Ledger]:
     lo, hi = (corner[:, :, None] for corner in workload.squares())
     ids = [query_id for query_id, _ in workload.definitions()]
     rank = np.argsort(np.argsort(np.array([query_id.encode() for query_id in ids])))
@@ -51,7 +71,8 @@ def events_by_stream(bootstrap: str, topic: str, streams: list[int]) -> tuple[di
         n_events += 1
         if key in wanted:
             event = json.loads(value)
-            ledgers[key.decode()].append((event["sign"], event["query_id"], event["event_time"], event["reason"]))
+            sign, reason = event.get("sign", ""), event.get("reason", "")
+            ledgers[key.decode()].append((sign, event["query_id"], event["event_time"], reason))
     return ledgers, n_events
 
 

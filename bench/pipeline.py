@@ -1,6 +1,7 @@
 """The pipeline against a plain Spark job and a bare read of the same topic, and its latency.
 
-    python -m bench.pipeline [--smoke] [--base REVISION]    (make bench-pipeline [SMOKE=1] [BASE=REVISION])
+    python -m bench.pipeline [--smoke] [--queries select | --base REVISION]
+    make bench-pipeline [SMOKE=1] [SELECT=1 | BASE=REVISION]
 
 Claims: at least 1.3 times the readings/s of from_json, filter, to_json; at least 0.4 times a bare read; 1,000 to
 100,000 queries cost less than 20 %; small batches end within 600 ms. Setup: 100,000 vehicles, squares in a plane,
@@ -8,12 +9,16 @@ about 0.1 events a reading, 8 M JSON readings on 4 partitions; one session set-u
 its own, interleaved, medians of 3; the first two batches of a run left out. The events of sampled streams are
 compared with those of asking every square about every reading, before any number is printed.
 
+With select queries: 10,000 of them, two squares each, and no other query, by turns with the plain Spark job, over the
+same readings. Claim: at least as many readings/s. Both write an event for a tenth of the readings.
+
 With a base: the service of that revision, in a worktree of its own, against this one, by turns. Claim: options that are
 off cost nothing, so the medians differ by less than the runs of one of them do.
 """
 
 import csv
 import json
+import math
 import os
 import platform
 import statistics
@@ -22,6 +27,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 import typer
@@ -30,7 +36,7 @@ from rich.console import Console
 from bench.answers import events_by_stream, expected_by_stream, sampled_streams
 from bench.fill import fill_queries, fill_readings
 from bench.latency import measure_latency
-from bench.workload import PLANE_M, STEP_M, Workload
+from bench.workload import PLANE_M, STEP_M, SelectWorkload, Workload
 from bmq.broker import Broker
 
 TOPIC = "bench"
@@ -67,9 +73,19 @@ FULL = Size(
 SMOKE = Size(10_000, 24, 1, (1_000,), 40_000, 10)
 
 
-def main(smoke: bool = False, base: str | None = None) -> None:
+class Queries(StrEnum):
+    """Which queries the service has."""
+
+    BORDER = "border"
+    SELECT = "select"
+
+
+def main(smoke: bool = False, base: str | None = None, queries: Queries = Queries.BORDER) -> None:
     """Run everything and print the result lines."""
     size = SMOKE if smoke else FULL
+    if queries is Queries.SELECT:
+        compare_select(size)
+        return
     if base is not None:
         compare_with(base, size)
         return
@@ -83,7 +99,7 @@ def main(smoke: bool = False, base: str | None = None) -> None:
             broker.stop()
     if not smoke:
         write_results(rates)
-    report(size, rates)
+    report(rates, _bmq(size.query_counts[0]))
     print(
         f"latency batch_ms_median={latency.batch_ms_median:.0f} event_ms_p50={latency.event_ms_p50:.0f} "
         f"event_ms_p99={latency.event_ms_p99:.0f}"
@@ -149,10 +165,36 @@ def compare_with(base: str, size: Size) -> None:
     )
 
 
+def compare_select(size: Size) -> None:
+    """Run the plain Spark job and the service with select queries by turns; print how they compare."""
+    workload = select_workload_of(size, size.query_counts[0])
+    name = f"bmq, {workload.n_queries:,} select queries"
+    rates: dict[str, list[float]] = {"passthrough": [], name: []}
+    with tempfile.TemporaryDirectory(prefix="bmq-bench-") as folder, Broker(Path(folder) / "kafka") as broker:
+        bootstrap = broker.bootstrap_servers
+        fill_readings(bootstrap, TOPIC, workload)
+        fill_queries(bootstrap, f"{TOPIC}.control", workload)
+        for repeat in range(size.repeats):
+            checkpoints = Path(folder) / f"passthrough-{repeat}", Path(folder) / f"bmq-{repeat}"
+            rates["passthrough"].append(run("passthrough", bootstrap, size, checkpoints[0]))
+            events = f"{TOPIC}.events.{repeat}"
+            rates[name].append(run("bmq", bootstrap, size, checkpoints[1], f"{TOPIC}.control", events))
+            check_answers(bootstrap, events, workload)
+    report(rates, name)
+    ours, plain = (statistics.median(rates[which]) for which in (name, "passthrough"))
+    print(f"pipeline ratio={ours / plain:.2f}")
+
+
 def workload_of(size: Size, n_queries: int) -> Workload:
     """Return the workload whose squares give about EVENTS_PER_READING (Buffon: see bench.workload)."""
     side_m = EVENTS_PER_READING * 3.1416 / 2 * PLANE_M**2 / (4 * n_queries * STEP_M)
     return Workload(size.n_streams, size.n_rounds, n_queries, round(side_m, 2))
+
+
+def select_workload_of(size: Size, n_queries: int) -> SelectWorkload:
+    """Return the workload whose squares hold EVENTS_PER_READING of a reading, two squares a query."""
+    side_m = math.sqrt(EVENTS_PER_READING * PLANE_M**2 / (2 * n_queries))
+    return SelectWorkload(size.n_streams, size.n_rounds, n_queries, round(side_m, 2))
 
 
 def run(name: str, bootstrap: str, size: Size, folder: Path, *topics: str, tree: Path | None = None) -> float:
@@ -205,14 +247,14 @@ def write_results(rates: Mapping[str, list[float]]) -> None:
             rows.writerows([name, number, round(value)] for number, value in enumerate(values))
 
 
-def report(size: Size, rates: Mapping[str, list[float]]) -> None:
-    """Print the median and the range of each pipeline, and each query count against the first."""
-    base = statistics.median(rates[_bmq(size.query_counts[0])])
+def report(rates: Mapping[str, list[float]], base_name: str) -> None:
+    """Print the median and the range of each pipeline, and each against one of them."""
+    base = statistics.median(rates[base_name])
     for name, values in rates.items():
         median = statistics.median(values)
         print(
             f"{name}: median {median:,.0f} readings/s ({min(values):,.0f} to {max(values):,.0f}), "
-            f"{median / base:.2f} of {_bmq(size.query_counts[0])}"
+            f"{median / base:.2f} of {base_name}"
         )
 
 

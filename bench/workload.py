@@ -1,8 +1,9 @@
-"""Vehicles in a plane and squares to watch, from a seed: what every benchmark of the pipeline reads.
+"""Vehicles in a plane and squares to watch or to select, from a seed: what every benchmark of the pipeline reads.
 
 A vehicle keeps its direction and turns back at the border of the plane, so every reading is one step of fixed
 length. For N squares of side a in a plane of area A, a step s crosses (2 / pi) * s * 4 * a * N / A borders on
-average (Buffon), less what it jumps over: that is how a side is chosen for an event rate.
+average (Buffon), less what it jumps over: that is how a side is chosen for an event rate. A select query tells every
+reading inside, and so N of them with two squares each tell 2 * N * a^2 / A of a reading.
 """
 
 from collections.abc import Iterator
@@ -53,6 +54,24 @@ class Workload:
         for i in range(self.n_queries):
             box = {"x": [lo[0, i], hi[0, i]], "y": [lo[1, i], hi[1, i]]}
             yield f"q{i}", {"kind": "border", "feed": "vehicles", "region": {"box": box}}
+
+
+@dataclass(frozen=True, slots=True)
+class SelectWorkload(Workload):
+    """The same vehicles; each of the queries selects what is in either of two squares of ``side_m``."""
+
+    def alternatives(self) -> tuple[Floats, Floats]:
+        """Return lower and upper corners of both squares of each query, float64[2, n_queries, 2] each."""
+        rng = np.random.default_rng(self.seed + 2)
+        lo = np.round(rng.uniform(0, PLANE_M - self.side_m, (2, self.n_queries, 2)), 2)
+        return lo, lo + self.side_m
+
+    def definitions(self) -> Iterator[tuple[str, dict[str, object]]]:
+        """Yield (query id, definition)."""
+        lo, hi = self.alternatives()
+        for i in range(self.n_queries):
+            squares = [{"x": [lo[0, i, k], hi[0, i, k]], "y": [lo[1, i, k], hi[1, i, k]]} for k in range(2)]
+            yield f"q{i}", {"kind": "select", "feed": "vehicles", "any": squares}
 
 
 def stream_id(number: int) -> str:
