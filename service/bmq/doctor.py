@@ -56,6 +56,14 @@ def examine(config: Config, servers: str | None) -> Iterator[Finding]:
         )
     else:
         yield from _kafka(config, servers)
+    joining = [name for name, feed in config.feeds.items() if feed.join]
+    if len(joining) == 1:
+        yield Finding(
+            Level.WARN,
+            f"feeds.{joining[0]}",
+            "join = true, and no other feed has it: no join can use the feed, while all its readings go to every shard. "
+            "Set it on a second feed, or leave it out.",
+        )
     yield _attempt("checkpoint", lambda: _checkpoint(config))
     yield _attempt("metrics", lambda: _metrics_port(config.metrics.port))
 

@@ -145,7 +145,7 @@ class _TotalsCollector(Collector):
         yield _counter("bmq_readings_total", "Readings read, late ones included.", ["feed"], totals.readings)
         yield _counter(
             "bmq_events_total",
-            "Crossings and transitions written, whether or not one event holds several.",
+            "Events written; crossings one by one, whether or not one event holds several.",
             ["kind", "sign", "reason"],
             totals.events,
         )

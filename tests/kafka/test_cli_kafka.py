@@ -239,6 +239,16 @@ def test_the_doctor_says_what_the_service_will_make(bmq: Bmq, config: Path, plac
     assert "The service makes it at its start" in warning
 
 
+def test_the_doctor_says_that_a_feed_cannot_be_joined_alone(bmq: Bmq, config: Path) -> None:
+    config.write_text(config.read_text().replace("dimensions =", "join = true\ndimensions =", 1))
+
+    result = bmq("doctor")
+
+    assert result.exit_code == 0
+    (warning,) = [line for line in result.stdout.splitlines() if line.startswith("warn")]
+    assert "join = true, and no other feed has it" in warning
+
+
 def test_the_doctor_fails_a_control_topic_of_two_partitions(bmq: Bmq, config: Path, place: Place) -> None:
     name = f"bmq-{uuid.uuid4().hex}"
     admin = admin_client({"bootstrap.servers": place.servers})

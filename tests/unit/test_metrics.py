@@ -45,13 +45,13 @@ FULL: ShardCounters = {
     "suppressed": {"stocks": 5},
     "clocks": {"stocks": 1_700_000_000_500},
     "dead_letters": {"stocks": {"not_json": 2, "wrong_type": 1}},
-    "events": [("border", "+", "moved", 5), ("border", "-", "moved", 4)],
+    "events": [("border", "+", "moved", 5), ("border", "-", "moved", 4), ("window_join", "", "", 3)],
     "replies": {"accepted": 7, "rejected": 1},
-    "queries": {"border": 7},
+    "queries": {"border": 7, "band_join": 2},
     "streams": {"stocks": 20, "vehicles": 4},
     "pending": 6,
-    "visits": {"segment_list": 40},
-    "useful": {"segment_list": 10},
+    "visits": {"border": 40, "levels": 0, "joins": 20},
+    "useful": {"border": 10, "levels": 0, "joins": 15},
     "state_bytes": 1000,
     "replica_rebuilds": 2,
     "latency": {"counts": [1, *[0] * (len(LATENCY_BUCKETS_SECONDS) - 1), 2], "sum_seconds": 200.25},
@@ -131,11 +131,15 @@ def test_the_numbers_of_one_batch_come_back(metrics: Metrics) -> None:
         ("bmq_clock_seconds", (("feed", "stocks"),)): 1_700_000_000.5,
         ("bmq_dead_letters_total", (("code", "not_json"), ("feed", "stocks"))): 2,
         ("bmq_events_total", (("kind", "border"), ("reason", "moved"), ("sign", "-"))): 4,
+        ("bmq_events_total", (("kind", "window_join"), ("reason", ""), ("sign", ""))): 3,
         ("bmq_replies_total", (("status", "rejected"),)): 1,
         ("bmq_queries", (("kind", "border"),)): 7,
         ("bmq_streams", (("feed", "vehicles"),)): 4,
-        ("bmq_index_visits_total", (("engine", "segment_list"),)): 40,
-        ("bmq_processing_efficiency", (("engine", "segment_list"),)): 0.25,
+        ("bmq_queries", (("kind", "band_join"),)): 2,
+        ("bmq_index_visits_total", (("engine", "border"),)): 40,
+        ("bmq_index_visits_total", (("engine", "joins"),)): 20,
+        ("bmq_processing_efficiency", (("engine", "border"),)): 0.25,
+        ("bmq_processing_efficiency", (("engine", "joins"),)): 0.75,
         ("bmq_pending_crossings", ()): 6,
         ("bmq_state_bytes", ()): 1000,
         ("bmq_replica_rebuilds_total", ()): 2,
@@ -225,7 +229,7 @@ def test_a_batch_without_counters_changes_nothing() -> None:
     totals.add([])
 
     assert totals.readings == {"stocks": 90, "vehicles": 10}
-    assert totals.queries == {"border": 7}
+    assert totals.queries == {"border": 7, "band_join": 2}
 
 
 def test_an_engine_without_visits_has_no_efficiency() -> None:
