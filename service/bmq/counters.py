@@ -39,7 +39,7 @@ class ShardCounters(TypedDict):
     readings, late : feed -> readings; the late ones are among the readings.
     suppressed : feed -> events that `cooldown` or `max_events` of their query kept back.
     dead_letters : feed -> code -> records.
-    events : [kind, sign, reason, n] each; what an event has not is empty, and the reason of a transition is its pattern.
+    events : [kind, sign, reason, n] each; what an event lacks is empty; the reason of a transition is its pattern.
     replies : status -> n.
     queries : kind -> standing queries after the batch (the same in every shard).
     streams : feed -> streams known to the shard after the batch.
