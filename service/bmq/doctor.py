@@ -61,8 +61,8 @@ def examine(config: Config, servers: str | None) -> Iterator[Finding]:
         yield Finding(
             Level.WARN,
             f"feeds.{joining[0]}",
-            "join = true, and no other feed has it: no join can use the feed, and all its readings go to every shard for "
-            "nothing. Set it on a second feed, or leave it out.",
+            "join = true, and no other feed has it: no join can use the feed, and all its readings go to every shard "
+            "for nothing. Set it on a second feed, or leave it out.",
         )
     yield _attempt("checkpoint", lambda: _checkpoint(config))
     yield _attempt("metrics", lambda: _metrics_port(config.metrics.port))
