@@ -64,8 +64,8 @@ class Events:
     def __len__(self) -> int:
         return self.queries.size
 
-    def where(self, chosen: Bools | npt.NDArray[np.intp]) -> "Events":
-        """Return the chosen events: a mask, or positions in the wanted order."""
+    def where(self, chosen: Bools | npt.NDArray[np.intp] | slice) -> "Events":
+        """Return the chosen events: a mask, positions in the wanted order, or a range."""
         return Events(*(getattr(self, field.name)[..., chosen] for field in fields(self)))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bmq.engines.endings import PairEnd
+from bmq.engines.endings import PairEnds
 from bmq.engines.events import Events, When
 from bmq.engines.pair_items import PairItems, Told
 from bmq.engines.pairs import AT_QUERY_EXPIRY, AT_READING, AT_STREAM_EXPIRY, END, IN, OUT
@@ -51,21 +51,14 @@ def items_of_crossings(engine: "FeedEngine", events: Events) -> PairItems:
 
 
 def items_of_ends(
-    engine: "FeedEngine", items: PairItems, expiries: Expiries, pair_ends: Sequence[PairEnd]
+    engine: "FeedEngine", items: PairItems, expiries: Expiries, pair_ends: Sequence[PairEnds]
 ) -> list[PairItems]:
     """Return the ends of all pairs of streams that became unknown, and of queries that ended.
 
     A pair that there is not has nothing to end, so those that this batch may make are named, too.
     """
     ends = [
-        _ends(
-            np.full(end.streams.size, end.query, dtype=np.int32),
-            end.streams,
-            np.full(end.streams.size, end.moment, dtype=np.int64),
-            AT_QUERY_EXPIRY,
-            Reason.QUERY_EXPIRED,
-            end.values,
-        )
+        _ends(end.queries, end.streams, end.moments, AT_QUERY_EXPIRY, Reason.QUERY_EXPIRED, end.values)
         for end in pair_ends
     ]
     if not expiries.streams.size:
