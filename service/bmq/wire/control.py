@@ -6,8 +6,9 @@ What is refused, and with which code where a record has several faults, in this 
     2  JSON         not_json (no UTF-8, no JSON object, NaN, a name twice in one object)
     3  kind         missing_field, wrong_type, unknown_kind
     4  shape        unknown_field, bad_option, missing_field, wrong_type, bad_duration, bad_region (see `definitions`)
-    5  together     bad_region (not exactly one shape), bad_option (options that exclude each other)
-    6  feed         unknown_feed, then unknown_dimension, then bad_region, then bad_option (see `region_queries`)
+    5  together     bad_region (not exactly one shape), bad_option (options that exclude each other, a feed twice)
+    6  feeds        unknown_feed, then unknown_dimension, then bad_region, then bad_option (see `region_queries`,
+                    `select_queries` and `join_queries`)
     7  topic        bad_option
     8  tags         bad_option (too long)
 
@@ -20,10 +21,17 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from bmq.errors import ControlCode, ControlError
-from bmq.records import Command, Delete, Feed, Put, Refused, RegionQuery
-from bmq.wire.definition_models import Definition
+from bmq.records import Command, Delete, Feed, JoinQuery, Put, PutJoin, Refused, RegionQuery
+from bmq.wire.definition_models import (
+    BandJoinDefinition,
+    Definition,
+    SelectDefinition,
+    WindowJoinDefinition,
+)
 from bmq.wire.definitions import nearest, read_definition, shorten
+from bmq.wire.join_queries import join_query
 from bmq.wire.region_queries import region_query
+from bmq.wire.select_queries import select_query
 
 # Query ids stand in every event, in headers and in state. 256 bytes hold a URL or two UUIDs; a longer limit
 # lets one client inflate every event of its query.
@@ -55,7 +63,7 @@ def parse_command(
     except ControlError as error:
         named = (key or b"")[:QUERY_ID_LIMIT_BYTES].decode(errors="replace")
         return Refused(offset, named, error.code.value, str(error))
-    return Put(offset, query)
+    return PutJoin(offset, query) if isinstance(query, JoinQuery) else Put(offset, query)
 
 
 def validate_definition(
@@ -64,7 +72,7 @@ def validate_definition(
     feeds: Mapping[str, Feed],
     output_prefix: str,
     reserved_topics: Collection[str] = (),
-) -> RegionQuery:
+) -> RegionQuery | JoinQuery:
     """Return the query that ``definition`` would become, with version 0.
 
     For clients, before they publish: a refused edit would replace, in the compacted topic, the definition in
@@ -111,16 +119,26 @@ def _read_query(
     feeds: Mapping[str, Feed],
     output_prefix: str,
     reserved_topics: Collection[str],
-) -> RegionQuery:
+) -> RegionQuery | JoinQuery:
     try:
         definition = read_definition(_read_object(value))
-        feed = _find_feed(definition.feed, feeds)
-        query = region_query(query_id, version, definition, feed, _CANONICAL.encode(definition.tags))
+        query = _query(query_id, version, definition, [_find_feed(name, feeds) for name in definition.feeds])
     except RecursionError:
         raise _not_json("it is nested too deeply") from None
     _check_output_topic(definition, feeds, output_prefix, reserved_topics)
     _check_tags(query.tags)
     return query
+
+
+def _query(query_id: str, version: int, definition: Definition, feeds: list[Feed]) -> RegionQuery | JoinQuery:
+    tags = _CANONICAL.encode(definition.tags)
+    match definition:
+        case BandJoinDefinition() | WindowJoinDefinition():
+            left, right = feeds
+            return join_query(query_id, version, definition, left, right, tags)
+        case SelectDefinition():
+            return select_query(query_id, version, definition, feeds[0], tags)
+    return region_query(query_id, version, definition, feeds[0], tags)
 
 
 def _find_feed(name: str, feeds: Mapping[str, Feed]) -> Feed:

@@ -1,54 +1,39 @@
 """What a query definition may say, as pydantic models: names, types, and the rule for one value alone.
 
-What values together must fulfil is in `definitions`; what depends on the installation in `region_queries`.
+What values together must fulfil is in `definitions`; what depends on the installation in `region_queries`,
+`select_queries` and `join_queries`. The parts that only conditions of selections and joins have are in
+`condition_models`.
 """
 
-from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import ConfigDict, Field, FiniteFloat
 
-from bmq.wire.durations import read_duration, read_positive_duration
+from bmq.wire.condition_models import (
+    Bounds,
+    Duration,
+    Interval,
+    IntervalWithEnds,
+    JoinConjunction,
+    PositiveDuration,
+    Strict,
+    Window,
+)
 
-Bounds = Literal["[)", "[]", "(]", "()"]
-Interval = Annotated[list[float | None], Field(min_length=2, max_length=2)]
 Point = Annotated[list[float], Field(min_length=2, max_length=2)]
 TopicName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$")]
 Scalar = str | bool | int | FiniteFloat | None
-BAD_DURATION = "bad_duration"  # the type of the error of pydantic
+Where = dict[str, Scalar | Annotated[list[Scalar], Field(min_length=1)]]
 
 
-def _duration(read: Callable[[object], int]) -> BeforeValidator:
-    def check(value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise PydanticCustomError("string_type", "")
-        try:
-            return read(value)
-        except ValueError as error:
-            raise PydanticCustomError(BAD_DURATION, "{rule}", {"rule": str(error)}) from None
-
-    return BeforeValidator(check)
-
-
-# Milliseconds, read from texts such as "90s".
-_DURATION_TEXT = WithJsonSchema({"type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$"})
-Duration = Annotated[int, _duration(read_duration), _DURATION_TEXT, Field(json_schema_extra={"default": "0s"})]
-PositiveDuration = Annotated[int, _duration(read_positive_duration), _DURATION_TEXT]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
-
-
-class Circle(_Strict):
+class Circle(Strict):
     """All points within a distance; its rim belongs to it."""
 
     center: Point = Field(description="[x, y], in the order of the feed's dimensions.")
     radius: float = Field(description='In the unit of the dimensions; in metres on a feed with space = "lonlat".')
 
 
-class Region(_Strict):
+class Region(Strict):
     """What a query watches: exactly one of the four."""
 
     # A schema cannot say that null counts as absent, so it asks for one name.
@@ -64,19 +49,13 @@ class Region(_Strict):
     geojson: dict[str, Any] | None = Field(default=None, description="A Polygon or a MultiPolygon of RFC 7946.")
 
 
-class _RegionDefinition(_Strict):
-    feed: str
-    region: Region
-    bounds: Bounds = Field(
-        default="[)", description="Which borders belong to a box, in every dimension; other shapes have no choice."
-    )
-    streams: Annotated[list[str], Field(min_length=1)] | None = Field(
-        default=None, description="The only streams watched; absent: all."
-    )
-    where: dict[str, Scalar | Annotated[list[Scalar], Field(min_length=1)]] = Field(
+class _Definition(Strict):
+    """What a query of any kind may say."""
+
+    where: Where = Field(
         default={},
         description="Attributes of the feed and what a reading must have in each: a value, or any of a list. null: "
-        "no such attribute.",
+        'no such attribute. Of a join, "left.NAME" and "right.NAME".',
     )
     ttl: PositiveDuration | None = Field(
         default=None, description="The query ends so long after it was put or edited, by the feed's clock."
@@ -84,12 +63,31 @@ class _RegionDefinition(_Strict):
     expires_at: int | FiniteFloat | str | None = Field(
         default=None, description="The event time at which the query ends: epoch milliseconds or RFC 3339."
     )
-    enabled: bool = Field(default=True, description="false: as if the region were empty.")
+    enabled: bool = Field(default=True, description="false: as if nothing fitted.")
     output_topic: TopicName | None = Field(
         default=None, description="The topic of this query's events; absent: the service's events topic."
     )
     tags: dict[str, str | bool | int | FiniteFloat] = Field(
         default={}, description="Copied into every event of the query."
+    )
+
+
+class _OfOneFeed(_Definition):
+    feed: str
+
+    @property
+    def feeds(self) -> tuple[str, ...]:
+        """The feeds that it names."""
+        return (self.feed,)
+
+
+class _RegionDefinition(_OfOneFeed):
+    region: Region
+    bounds: Bounds = Field(
+        default="[)", description="Which borders belong to a box, in every dimension; other shapes have no choice."
+    )
+    streams: Annotated[list[str], Field(min_length=1)] | None = Field(
+        default=None, description="The only streams watched; absent: all."
     )
 
 
@@ -132,5 +130,92 @@ class TransitionDefinition(_RegionDefinition):
     within: PositiveDuration = Field(description="The time of the pattern.")
 
 
-Definition = BorderDefinition | TransitionDefinition
-MODEL_OF_KIND: dict[str, type[Definition]] = {"border": BorderDefinition, "transition": TransitionDefinition}
+class MatchDefinition(_RegionDefinition):
+    """A query of kind `match`: an event for every reading inside a region."""
+
+    kind: Literal["match"]
+
+
+class SelectDefinition(_OfOneFeed):
+    """A query of kind `select`: an event for every reading that satisfies any of several conjunctions."""
+
+    kind: Literal["select"]
+    any: Annotated[
+        list[Annotated[dict[str, IntervalWithEnds], Field(min_length=1)]],
+        Field(
+            min_length=1,
+            description="Conjunctions, any of which is to hold: dimensions and attributes of the feed, each with the "
+            "interval that it must be in. An attribute that is no number is in none.",
+        ),
+    ]
+
+
+class Fields(Strict):
+    """A field of each side of a join."""
+
+    left: str
+    right: str
+
+
+class BandJoinDefinition(_Definition):
+    """A query of kind `band_join`: an event where the answer changes, the pairs whose difference is in a band."""
+
+    kind: Literal["band_join"]
+    left: str = Field(description="A feed with join = true.")
+    right: str = Field(description="Another feed with join = true.")
+    on: Fields = Field(description="The dimension of each side.")
+    band: Interval = Field(
+        description="[lo, hi]: the left value less the right one is in it, ends included. null: unbounded."
+    )
+    equal: Fields | None = Field(
+        default=None,
+        description="A field of each side, with equal values: a dimension, an attribute, or what names the streams.",
+    )
+    report: Literal["pairs", "queries"] = Field(
+        default="pairs", description="An event for each pair that comes or goes, or only that the answer changed."
+    )
+
+    @property
+    def feeds(self) -> tuple[str, ...]:
+        """The feeds that it names."""
+        return (self.left, self.right)
+
+
+class WindowSide(Strict):
+    """One input of a window join."""
+
+    feed: str = Field(description="A feed with join = true.")
+    window: Window
+
+
+class WindowJoinDefinition(_Definition):
+    """A query of kind `window_join`: an event for each pair of readings in sliding windows that fits."""
+
+    kind: Literal["window_join"]
+    left: WindowSide
+    right: WindowSide
+    any: Annotated[
+        list[JoinConjunction], Field(min_length=1, description="Conjunctions, any of which is to hold of a pair.")
+    ]
+    equal: Fields | None = Field(
+        default=None,
+        description="A field of each side, with equal values: a dimension, an attribute, or what names the streams.",
+    )
+
+    @property
+    def feeds(self) -> tuple[str, ...]:
+        """The feeds that it names."""
+        return (self.left.feed, self.right.feed)
+
+
+RegionDefinition = BorderDefinition | TransitionDefinition | MatchDefinition
+JoinDefinition = BandJoinDefinition | WindowJoinDefinition
+Definition = RegionDefinition | SelectDefinition | JoinDefinition
+MODEL_OF_KIND: dict[str, type[Definition]] = {
+    "border": BorderDefinition,
+    "transition": TransitionDefinition,
+    "match": MatchDefinition,
+    "select": SelectDefinition,
+    "band_join": BandJoinDefinition,
+    "window_join": WindowJoinDefinition,
+}

@@ -1,7 +1,7 @@
 """A query definition read: its kind, the shape of its fields, and the code of each fault.
 
 Knows one definition only. What depends on the installation (feeds, dimensions, attributes, topics) is checked by
-`region_queries` and `control`.
+`region_queries`, `select_queries`, `join_queries` and `control`.
 """
 
 import json
@@ -9,24 +9,28 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from bmq.errors import ControlCode, ControlError
+from bmq.wire.condition_models import SIDES
 from bmq.wire.definition_models import (
-    BAD_DURATION,
     MODEL_OF_KIND,
+    BandJoinDefinition,
     BorderDefinition,
     Circle,
     Definition,
+    Fields,
     Region,
+    RegionDefinition,
+    SelectDefinition,
+    WindowJoinDefinition,
+    WindowSide,
 )
-
-# Named by docs/wire-format.md and built later.
-KINDS_NOT_BUILT = ("match", "select", "band_join", "window_join")
 
 _OPTIONS = frozenset(name for model in MODEL_OF_KIND.values() for name in model.model_fields)
 _REGIONS = ("region", "exit_region")
+_CONDITIONS = ("any", "band")
 
 # Which fault is reported where a definition has several: names first, since a misspelt name makes its own
 # field "missing"; then options that do not apply or take no such value, what is missing, types, durations, and
@@ -102,11 +106,10 @@ def _model(kind: object) -> type[Definition]:
         code, fault = ControlCode.MISSING_FIELD, "Field 'kind' is missing, but every definition names its kind."
     elif not isinstance(kind, str):
         code, fault = ControlCode.WRONG_TYPE, f"Field 'kind' is {shorten(kind)}, but must be a string."
-    elif kind in KINDS_NOT_BUILT:
-        code, fault = ControlCode.UNKNOWN_KIND, f"Kind '{kind}' is not built yet."
     else:
         code, fault = ControlCode.UNKNOWN_KIND, f"Kind {shorten(kind)} is not known."
-    raise ControlError(code, f'{fault} Write "kind": {" or ".join(map(shorten, MODEL_OF_KIND))}.')
+    *kinds, last = MODEL_OF_KIND
+    raise ControlError(code, f'{fault} Write "kind": {", ".join(map(shorten, kinds))} or {shorten(last)}.')
 
 
 def _code(detail: ErrorDetails) -> ControlCode:
@@ -119,13 +122,14 @@ def _code(detail: ErrorDetails) -> ControlCode:
         case "missing":
             return ControlCode.MISSING_FIELD
         case "too_short" | "too_long":
-            return ControlCode.BAD_REGION if place[0] in _REGIONS else ControlCode.BAD_OPTION
+            is_region = place[0] in _REGIONS or place[0] in _CONDITIONS
+            return ControlCode.BAD_REGION if is_region else ControlCode.BAD_OPTION
         case "string_pattern_mismatch" | "finite_number" | "greater_than_equal" | "less_than_equal":
             return ControlCode.BAD_OPTION
         case "literal_error" if isinstance(detail["input"], str):
             return ControlCode.BAD_OPTION
-        case kind if kind == BAD_DURATION:
-            return ControlCode.BAD_DURATION
+        case own if own in set(ControlCode):
+            return ControlCode(own)
     return ControlCode.WRONG_TYPE
 
 
@@ -137,7 +141,7 @@ def _message(detail: ErrorDetails, model: type[Definition]) -> str:
     path = _path(place)
     value = f"Field '{path}' is {shorten(detail['input'])}"
     match detail["type"]:
-        case "extra_forbidden":
+        case "extra_forbidden" | ControlCode.UNKNOWN_FIELD:
             return _name_message(place, path, model)
         case "missing":
             needing = f"'{place[-2]}'" if len(place) > 1 else f"a {_kind(model)} query"
@@ -146,9 +150,13 @@ def _message(detail: ErrorDetails, model: type[Definition]) -> str:
             return f'{value}, but a box names at least one dimension. Add one, like "x": [0, 10].'
         case "too_short" if path == "streams":
             return f"{value}, which watches nothing. Name a stream, or leave it out to watch all."
+        case "too_short" if path == "any":
+            return f"{value}, but it holds at least one conjunction. Add one: names, and the interval of each."
+        case "too_short" if place[0] == "any":
+            return f"{value}, but it asks nothing. Add what is asked, or leave it out."
         case "too_short" if place[0] == "where":
             return f"{value}, which no reading fits. Name a value, or leave the attribute out."
-        case "too_short" | "too_long" if "box" in place:
+        case "too_short" | "too_long" if "box" in place or place[0] == "band":
             return f"{value}, but an interval is [lo, hi]. Write null for an end that is unbounded."
         case "too_short" | "too_long":
             return f"{value}, but a point is [x, y]. Write these two numbers."
@@ -160,7 +168,7 @@ def _message(detail: ErrorDetails, model: type[Definition]) -> str:
             return f"{value}, but must be 1 to {2**31 - 1}. Leave it out for no limit."
         case "literal_error" if isinstance(detail["input"], str):
             return f"{value}, but must be {detail['ctx']['expected']}. Use one of these."
-        case kind if kind == BAD_DURATION:
+        case own if own in set(ControlCode):
             return f"{value}, but {detail['msg']}."
     return f"{value}, but must be {_expected(place, detail['type'])}. Change it."
 
@@ -169,18 +177,33 @@ def _expected(place: tuple[int | str, ...], error_type: str) -> str:
     if place[0] == "expires_at" or (place[0] in _EXPECTED_OF_SEVERAL and len(place) == 2):
         return _EXPECTED_OF_SEVERAL[str(place[0])]
     expected = _EXPECTED_TYPE.get(error_type, "of another type")
-    return f"{expected}, or null where the region is unbounded" if "box" in place[:-1] else expected
+    if error_type == "float_type" and ("box" in place[:-1] or place[0] in _CONDITIONS):
+        return f"{expected}, or null where it is unbounded"
+    return expected
 
 
 def _name_message(place: tuple[int | str, ...], path: str, model: type[Definition]) -> str:
     *parents, name = map(str, place)
     if not parents and name in _OPTIONS:
         return f"Field '{path}' does not apply to kind '{_kind(model)}'. Leave it out."
-    at: type[BaseModel] = model
-    if parents:
-        at = Circle if parents[-1] == "circle" else Region
-    known = nearest(name, at.model_fields)
+    known = nearest(name, _known_names(parents, name, model))
     return f"Field '{path}' is not known; the nearest known field is '{known}'. Rename it."
+
+
+def _known_names(parents: list[str], name: str, model: type[Definition]) -> Iterable[str]:
+    """Return the names that may stand where ``name`` does."""
+    match parents:
+        case []:
+            return model.model_fields
+        case [*_, "circle"]:
+            return Circle.model_fields
+        case ["left" | "right"]:
+            return WindowSide.model_fields
+        case ["on" | "equal"]:
+            return Fields.model_fields
+        case ["any", _]:
+            return ["band", *(side + name.split(".")[-1] for side in SIDES)]
+    return Region.model_fields
 
 
 def _kind(model: type[Definition]) -> str:
@@ -194,12 +217,27 @@ def _path(place: tuple[int | str, ...]) -> str:
 
 
 def _check_together(definition: Definition) -> None:
+    if not isinstance(definition, SelectDefinition | BandJoinDefinition | WindowJoinDefinition):
+        _check_regions(definition)
+    if len(set(definition.feeds)) < len(definition.feeds):
+        raise _bad_option(
+            f"Fields 'left' and 'right' are both feed {shorten(definition.feeds[0])}, but a join is of two feeds. "
+            "Name another one."
+        )
+    if definition.ttl is not None and definition.expires_at is not None:
+        raise _bad_option("Fields 'ttl' and 'expires_at' both say when the query ends. Leave one out.")
+    if isinstance(definition, BorderDefinition) and definition.passes:
+        for name in ("exit_region", "stay_for", "away_for"):
+            if getattr(definition, name):
+                raise _bad_option(
+                    f"Field 'passes' is true, which does not go with '{name}': a pass is over before it could be "
+                    "confirmed. Leave one out."
+                )
+
+
+def _check_regions(definition: RegionDefinition) -> None:
     exit_region = definition.exit_region if isinstance(definition, BorderDefinition) else None
-    regions = (
-        {"region": definition.region}
-        if exit_region is None
-        else {"region": definition.region, "exit_region": exit_region}
-    )
+    regions = {"region": definition.region} | ({} if exit_region is None else {"exit_region": exit_region})
     for name, region in regions.items():
         shapes = [shape for shape in Region.model_fields if getattr(region, shape) is not None]
         if len(shapes) != 1:
@@ -212,15 +250,6 @@ def _check_together(definition: Definition) -> None:
         raise _bad_option(
             f"Field 'bounds' is '{definition.bounds}', but only a box has a choice of its borders. Leave it out."
         )
-    if definition.ttl is not None and definition.expires_at is not None:
-        raise _bad_option("Fields 'ttl' and 'expires_at' both say when the query ends. Leave one out.")
-    if isinstance(definition, BorderDefinition) and definition.passes:
-        for name in ("exit_region", "stay_for", "away_for"):
-            if getattr(definition, name):
-                raise _bad_option(
-                    f"Field 'passes' is true, which does not go with '{name}': a pass is over before it could be "
-                    "confirmed. Leave one out."
-                )
 
 
 def _bad_option(message: str) -> ControlError:

@@ -13,10 +13,10 @@ import pyarrow as pa
 from bmq.errors import StateError
 from bmq.kernels.hashing import hash_ids, shards_of
 from bmq.kernels.partition import count_by_shard, rows_by_shard, scatter_by_shard
-from bmq.records import Attributes, Command, Delete, Ids, Int64s, Put, Readings, Refused
+from bmq.records import Attributes, Command, Delete, Ids, Int64s, Put, PutJoin, Readings, Refused
 from bmq.records.joining import with_used_texts
 
-FORMAT = 2  # of every frame; a change of a layout below is a new number
+FORMAT = 3  # of every frame; a change of a layout below is a new number
 _FORMAT_KEY = b"bmq.frame"
 _ALIGNMENT = 8  # bytes; kernels are compiled for aligned arrays
 # Columns of those feeds only that have attributes, or hold readings back.
@@ -133,10 +133,10 @@ def _readings_schema(readings: Readings) -> pa.Schema:
 
 
 class _CommandFrame(msgspec.Struct, frozen=True, array_like=True):
-    """One of each three is set; msgspec tells no two dataclasses of a union apart."""
+    """One of each four is set; msgspec tells no two dataclasses of a union apart."""
 
     format: int
-    commands: list[tuple[Put | None, Delete | None, Refused | None]]
+    commands: list[tuple[Put | None, PutJoin | None, Delete | None, Refused | None]]
 
 
 def pack_commands(commands: Sequence[Command]) -> bytes:
@@ -147,6 +147,7 @@ def pack_commands(commands: Sequence[Command]) -> bytes:
             [
                 (
                     command if isinstance(command, Put) else None,
+                    command if isinstance(command, PutJoin) else None,
                     command if isinstance(command, Delete) else None,
                     command if isinstance(command, Refused) else None,
                 )
@@ -170,7 +171,7 @@ def unpack_commands(frame: bytes | memoryview) -> list[Command]:
         raise _unknown_format(f"a frame of commands cannot be read ({error})") from None
     if decoded.format != FORMAT:
         raise _unknown_format(f"a frame of commands has format {decoded.format}")
-    commands = (put or delete or refused for put, delete, refused in decoded.commands)
+    commands = (put or put_join or delete or refused for put, put_join, delete, refused in decoded.commands)
     return [command for command in commands if command is not None]
 
 

@@ -1,25 +1,22 @@
-"""From a definition of kind `border` or `transition` to its query: what depends on the feed.
+"""From a definition of kind `border`, `transition` or `match` to its query: what depends on the feed.
 
 What is refused here, in this order: `unknown_dimension`, `bad_region` (see `regions`), then `bad_option` of `where`,
 `expires_at` and `passes`. Knows one definition and its feed.
 """
 
-from collections.abc import Mapping
+from dataclasses import replace
 
-from bmq.errors import ControlCode, ControlError, ReadingError
-from bmq.records import Feed, Initial, Kind, Pattern, Region, RegionQuery, Where
-from bmq.wire.attributes import where_text
-from bmq.wire.definition_models import BorderDefinition, Definition, Scalar
-from bmq.wire.definitions import nearest, shorten
-from bmq.wire.numeral import Numeral
-from bmq.wire.readings_exact import read_event_time
+from bmq.errors import ControlCode, ControlError
+from bmq.records import Feed, Initial, Kind, Pattern, Region, RegionQuery
+from bmq.wire.common_options import bad_option, read_expires_at, read_where
+from bmq.wire.definition_models import BorderDefinition, RegionDefinition, TransitionDefinition
 from bmq.wire.regions import check_dimensions, read_region
 from bmq.wire.shapes import region_covers
 
 PASSES_DIMENSIONS = (1, 2)
 
 
-def region_query(query_id: str, version: int, definition: Definition, feed: Feed, tags: str) -> RegionQuery:
+def region_query(query_id: str, version: int, definition: RegionDefinition, feed: Feed, tags: str) -> RegionQuery:
     """Return the query. Definitions that mean the same give equal queries.
 
     Parameters
@@ -32,55 +29,40 @@ def region_query(query_id: str, version: int, definition: Definition, feed: Feed
         With the codes above.
     """
     region, exit_region = _regions(definition, feed)
-    where = _where(definition.where, feed)
-    expires_at = None if definition.expires_at is None else _expires_at(definition.expires_at)
-    if isinstance(definition, BorderDefinition):
-        _check_passes(definition, feed)
-        return RegionQuery(
-            query_id,
-            version,
-            feed.name,
-            region,
-            # Order and repeats mean nothing.
-            streams=_each_once(definition.streams),
-            initial=Initial(definition.initial),
-            output_topic=definition.output_topic,
-            tags=tags,
-            where=where,
-            enabled=definition.enabled,
-            ttl_ms=definition.ttl,
-            expires_at=expires_at,
-            stream_ttl_ms=definition.stream_ttl,
-            passes=definition.passes,
-            exit_region=exit_region,
-            stay_for_ms=definition.stay_for,
-            away_for_ms=definition.away_for,
-            cooldown_ms=definition.cooldown,
-            max_events=definition.max_events,
-        )
-    return RegionQuery(
+    query = RegionQuery(
         query_id,
         version,
         feed.name,
         region,
-        streams=_each_once(definition.streams),
+        # Order and repeats mean nothing.
+        streams=None if definition.streams is None else tuple(sorted(set(definition.streams))),
         output_topic=definition.output_topic,
         tags=tags,
-        where=where,
+        where=read_where(definition.where, feed),
         enabled=definition.enabled,
         ttl_ms=definition.ttl,
-        expires_at=expires_at,
-        kind=Kind.TRANSITION,
-        pattern=Pattern[definition.pattern.upper()],
-        within_ms=definition.within,
+        expires_at=read_expires_at(definition.expires_at),
+        kind=Kind(definition.kind),
+    )
+    if isinstance(definition, TransitionDefinition):
+        return replace(query, pattern=Pattern[definition.pattern.upper()], within_ms=definition.within)
+    if not isinstance(definition, BorderDefinition):
+        return query
+    _check_passes(definition, feed)
+    return replace(
+        query,
+        initial=Initial(definition.initial),
+        stream_ttl_ms=definition.stream_ttl,
+        passes=definition.passes,
+        exit_region=exit_region,
+        stay_for_ms=definition.stay_for,
+        away_for_ms=definition.away_for,
+        cooldown_ms=definition.cooldown,
+        max_events=definition.max_events,
     )
 
 
-def _each_once(streams: list[str] | None) -> tuple[str, ...] | None:
-    return None if streams is None else tuple(sorted(set(streams)))
-
-
-def _regions(definition: Definition, feed: Feed) -> tuple[Region, Region | None]:
+def _regions(definition: RegionDefinition, feed: Feed) -> tuple[Region, Region | None]:
     outer = definition.exit_region if isinstance(definition, BorderDefinition) else None
     check_dimensions([definition.region, *([] if outer is None else [outer])], feed)
     region = read_region(definition.region, definition.bounds, feed, "region")
@@ -96,37 +78,9 @@ def _regions(definition: Definition, feed: Feed) -> tuple[Region, Region | None]
     return region, exit_region
 
 
-def _where(wanted: Mapping[str, Scalar | list[Scalar]], feed: Feed) -> Where:
-    for name in wanted:
-        if name not in feed.attributes:
-            known = nearest(name, feed.attributes)
-            raise _bad_option(
-                f"Field 'where' names {shorten(name)}, but feed '{feed.name}' declares no such attribute"
-                + (f"; the nearest is '{known}'. Use it, or add" if known else ". Add")
-                + f" the attribute to feeds.{feed.name}.attributes in the configuration."
-            )
-    return tuple((name, _texts(wanted[name], feed)) for name in sorted(wanted))
-
-
-def _texts(values: Scalar | list[Scalar], feed: Feed) -> tuple[str, ...]:
-    listed = values if isinstance(values, list) else [values]
-    return tuple(sorted({where_text(value, feed.format) for value in listed}))
-
-
-def _expires_at(time: float | str) -> int:
-    try:
-        return read_event_time("Field 'expires_at'", time if isinstance(time, str) else Numeral(time))
-    except ReadingError as error:
-        raise _bad_option(f"{error}.") from None
-
-
 def _check_passes(definition: BorderDefinition, feed: Feed) -> None:
     if definition.passes and len(feed.dimensions) not in PASSES_DIMENSIONS:
-        raise _bad_option(
+        raise bad_option(
             f"Field 'passes' is true, but feed '{feed.name}' has {len(feed.dimensions)} dimensions, and passes are "
             "found in one and two. Leave it out."
         )
-
-
-def _bad_option(message: str) -> ControlError:
-    return ControlError(ControlCode.BAD_OPTION, message)

@@ -5,15 +5,17 @@ says `shapes`.
 """
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
 
 from bmq.errors import ControlCode, ControlError
 from bmq.records import Feed, Region
 from bmq.wire import definition_models as models
-from bmq.wire.definition_models import Bounds
+from bmq.wire.condition_models import Bounds
 from bmq.wire.definitions import nearest, shorten
 from bmq.wire.shapes import read_shape, wrapped_box
 
+_LARGEST = sys.float_info.max
 _LARGEST_DEGREES = (180.0, 90.0)  # of longitude, of latitude
 
 
@@ -44,19 +46,46 @@ def read_region(region: models.Region, bounds: Bounds, feed: Feed, field: str) -
     """
     if region.box is None:
         return _shape(region, feed, field)
-    intervals = [region.box.get(dimension, [None, None]) for dimension in feed.dimensions]
-    for dimension, interval in zip(feed.dimensions, intervals, strict=True):
-        _check_finite(dimension, interval)
+    intervals = [read_interval(name, region.box.get(name, (None, None)), bounds, feed) for name in feed.dimensions]
+    if not feed.lonlat or intervals[0][0] < intervals[0][1]:
+        return _box(intervals)
+    (west, east), (south, north) = intervals
+    return wrapped_box((west, south), (east, north), feed)
+
+
+def read_interval(dimension: str, interval: Sequence[float | None], bounds: Bounds, feed: Feed) -> tuple[float, float]:
+    """Return the interval of a dimension as half-open, with -inf and inf for "unbounded".
+
+    Of a longitude: those in [west, east), or, with west >= east, those over the antimeridian.
+
+    Raises
+    ------
+    ControlError
+        `bad_region`, as `read_region`.
+    """
+    check_finite(dimension, interval)
     if not feed.lonlat:
-        return _box([_half_open(d, i, bounds) for d, i in zip(feed.dimensions, intervals, strict=True)])
-    for dimension, interval, largest in zip(feed.dimensions, intervals, _LARGEST_DEGREES, strict=True):
-        _check_degrees(dimension, interval, largest)
-    longitude, latitude = feed.dimensions
-    longitudes = _half_open_longitudes(longitude, intervals[0], bounds)
-    latitudes = _half_open_latitudes(latitude, intervals[1], bounds)
-    if longitudes[0] < longitudes[1]:
-        return _box([longitudes, latitudes])
-    return wrapped_box((longitudes[0], latitudes[0]), (longitudes[1], latitudes[1]), feed)
+        return _half_open(dimension, interval, bounds)
+    of_longitude = dimension == feed.dimensions[0]
+    _check_degrees(dimension, interval, _LARGEST_DEGREES[0 if of_longitude else 1])
+    return (_half_open_longitudes if of_longitude else _half_open_latitudes)(dimension, interval, bounds)
+
+
+def read_attribute_interval(attribute: str, interval: Sequence[float | None], bounds: Bounds) -> tuple[float, float]:
+    """Return the interval of an attribute as half-open, its lower end finite: -inf, no number, is in none.
+
+    Raises
+    ------
+    ControlError
+        `bad_region`, as `read_region`.
+    """
+    check_finite(attribute, interval)
+    lo, hi = interval
+    return (
+        _half_open(attribute, (-_LARGEST, hi), f"[{bounds[1]}")
+        if lo is None
+        else _half_open(attribute, (lo, hi), bounds)
+    )
 
 
 def _shape(region: models.Region, feed: Feed, field: str) -> Region:
@@ -72,10 +101,11 @@ def _box(intervals: Sequence[tuple[float, float]]) -> Region:
     return Region(tuple(lo for lo, _ in intervals), tuple(hi for _, hi in intervals))
 
 
-def _check_finite(dimension: str, interval: Sequence[float | None]) -> None:
+def check_finite(name: str, interval: Sequence[float | None]) -> None:
+    """Raise ControlError with `bad_region` where an end of an interval, named in the message, is infinite."""
     if not all(border is None or math.isfinite(border) for border in interval):
         raise _bad_region(
-            f"A border of '{dimension}' is beyond the range of a 64-bit float, but borders are finite. "
+            f"A border of '{name}' is beyond the range of a 64-bit float, but borders are finite. "
             "Write null where the region is unbounded."
         )
 
@@ -99,7 +129,7 @@ def _half_open(dimension: str, interval: Sequence[float | None], bounds: str) ->
     if lower >= upper:
         raise _bad_region(
             f"No number of '{dimension}' lies between {lo} and {hi} with bounds {bounds}. "
-            'Widen the interval, or use "bounds": "[]" for a single point.'
+            'Widen it, or give it both ends, "[]", for a single point.'
         )
     return lower, upper
 

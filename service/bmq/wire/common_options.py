@@ -1,0 +1,56 @@
+"""Options that every kind of definition has, as records: `where` and `expires_at`. Knows one feed."""
+
+from collections.abc import Mapping
+
+from bmq.errors import ControlCode, ControlError, ReadingError
+from bmq.records import Feed, Where
+from bmq.wire.attributes import where_text
+from bmq.wire.definition_models import Scalar
+from bmq.wire.definitions import nearest, shorten
+from bmq.wire.numeral import Numeral
+from bmq.wire.readings_exact import read_event_time
+
+
+def read_where(wanted: Mapping[str, Scalar | list[Scalar]], feed: Feed) -> Where:
+    """Return what the attributes must be, by name; values in canonical texts, each once.
+
+    Raises
+    ------
+    ControlError
+        `bad_option`: the feed declares no such attribute.
+    """
+    for name in wanted:
+        if name not in feed.attributes:
+            known = nearest(name, feed.attributes)
+            raise bad_option(
+                f"Field 'where' names {shorten(name)}, but feed '{feed.name}' declares no such attribute"
+                + (f"; the nearest is '{known}'. Use it, or add" if known else ". Add")
+                + f" the attribute to feeds.{feed.name}.attributes in the configuration."
+            )
+    return tuple((name, _texts(wanted[name], feed)) for name in sorted(wanted))
+
+
+def _texts(values: Scalar | list[Scalar], feed: Feed) -> tuple[str, ...]:
+    listed = values if isinstance(values, list) else [values]
+    return tuple(sorted({where_text(value, feed.format) for value in listed}))
+
+
+def read_expires_at(time: float | str | None) -> int | None:
+    """Return epoch milliseconds; None where the definition says none.
+
+    Raises
+    ------
+    ControlError
+        `bad_option`: it is no time.
+    """
+    if time is None:
+        return None
+    try:
+        return read_event_time("Field 'expires_at'", time if isinstance(time, str) else Numeral(time))
+    except ReadingError as error:
+        raise bad_option(f"{error}.") from None
+
+
+def bad_option(message: str) -> ControlError:
+    """Return the error of an option that takes no such value."""
+    return ControlError(ControlCode.BAD_OPTION, message)
