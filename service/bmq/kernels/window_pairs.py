@@ -1,0 +1,92 @@
+"""Pairs of readings of two windows, and where they are in the space of a window join. Pure: arrays in, arrays out.
+
+Each axis of the space is a difference: a coordinate of the left reading less one of the right.
+
+    left.price - right.price     left.price - 0     0 - (-right.qty)     right's time - left's time
+"""
+
+import numpy as np
+from numba import njit
+
+from bmq.records import Float64s, Int32s, Int64s
+
+LARGEST = np.finfo(np.float64).max
+
+
+@njit(cache=True)
+def pairs_of_ranges(
+    begins: Int64s, ends: Int64s, order: Int64s, newest: Int64s, start: tuple[int, int], size: int
+) -> tuple[Int32s, Int32s, tuple[int, int]]:
+    """Return the next pairs of the ranges whose second row was applied before the reading of the range.
+
+    Parameters
+    ----------
+    begins, ends : int64[m]
+        Range i is the places ``begins[i]`` to ``ends[i]`` of ``order``; it may be empty.
+    order : int64[n]
+        Rows of the other side.
+    newest : int64[m]
+        Only rows below this one were applied before the reading of range i.
+    start : (int, int)
+        The range to go on with, and how many of its places were taken already.
+    size : int
+        Most pairs to return.
+
+    Returns
+    -------
+    ranges, rows : int32[k]
+        Which range, ascending, and which row of the other side.
+    next : (int, int)
+        The ``start`` of the next call; range m: nothing is left.
+
+    Notes
+    -----
+    Raises nothing. O(k + rows skipped).
+    """
+    ranges = np.empty(size, dtype=np.int32)
+    rows = np.empty(size, dtype=np.int32)
+    n = 0
+    i, skipped = start
+    while i < begins.size:
+        place = begins[i] + skipped
+        while place < ends[i] and n < size:
+            row = order[place]
+            if row < newest[i]:
+                ranges[n], rows[n] = i, row
+                n += 1
+            place += 1
+        if place < ends[i]:
+            return ranges, rows, (i, place - begins[i])
+        i, skipped = i + 1, 0
+    return ranges[:n], rows[:n], (i, 0)
+
+
+@njit(cache=True)
+def coordinates(lefts: Float64s, rights: Float64s, left_rows: Int32s, right_rows: Int32s) -> Float64s:
+    """Return where pairs are in the space: ``lefts - rights``, float64[d, k].
+
+    Parameters
+    ----------
+    lefts, rights : float64[d, n_left], float64[d, n_right]
+        What each reading brings to each axis; -inf of the left or inf of the right: no number.
+    left_rows, right_rows : int32[k]
+
+    Returns
+    -------
+    float64[d, k]
+        -inf where one of the two is no number; else finite: a difference beyond the range of float64 is its last
+        number, since an index takes no inf.
+
+    Notes
+    -----
+    Raises nothing.
+    """
+    points = np.empty((lefts.shape[0], left_rows.size))
+    for axis in range(lefts.shape[0]):
+        for i in range(left_rows.size):
+            left, right = lefts[axis, left_rows[i]], rights[axis, right_rows[i]]
+            if left == -np.inf or right == np.inf:
+                points[axis, i] = -np.inf
+            else:
+                points[axis, i] = min(max(left - right, -LARGEST), LARGEST)
+    return points

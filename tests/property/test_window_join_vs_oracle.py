@@ -1,0 +1,324 @@
+"""Window joins against the rules, pair by pair: queries come and go, batches are cut anywhere, times go back."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bmq.engines.window_join import Window, WindowJoin
+from bmq.records import Band, Bools, Conjunction, Int32s, JoinQuery, JoinSide, Kind, Region, Where
+
+pytestmark = pytest.mark.property
+
+N_SLOTS = 4
+N_COLUMNS = (2, 2)  # of each side the second is an attribute, which may be no number
+NO_NUMBER = -np.inf
+LEAST = -np.finfo(np.float64).max  # the lower end of an interval of an attribute that has none
+
+# Coarse, so that readings meet ends of intervals, bands and windows; with tenths, so that differences are rounded.
+numbers = st.integers(-3, 3).map(float) | st.integers(-30, 30).map(lambda tenths: tenths / 10)
+maybe_numbers = numbers | st.just(NO_NUMBER)
+times = st.integers(0, 12)
+
+
+@dataclass(frozen=True)
+class Reading:
+    side: int
+    columns: tuple[float, float]
+    time: int
+    code: int
+    key: int
+    own: bool = True
+
+
+readings = st.builds(
+    Reading,
+    side=st.integers(0, 1),
+    columns=st.tuples(numbers, maybe_numbers),
+    time=times,
+    code=st.integers(0, 2),
+    key=st.integers(-1, 1),
+)
+
+
+@st.composite
+def intervals(draw: st.DrawFn, column: int) -> tuple[float, float]:
+    if draw(st.booleans()):
+        return -np.inf, np.inf
+    lo, hi = sorted(draw(st.lists(numbers, min_size=2, max_size=2, unique=True)))
+    open_end = LEAST if column == 1 else -np.inf
+    return draw(st.sampled_from([(lo, hi), (open_end, hi), (lo, np.inf)]))
+
+
+@st.composite
+def regions(draw: st.DrawFn) -> Region:
+    ends = [draw(intervals(column)) for column in range(2)]
+    return Region(tuple(lo for lo, _ in ends), tuple(hi for _, hi in ends))
+
+
+@st.composite
+def bands(draw: st.DrawFn) -> Band:
+    lo, hi = sorted((draw(numbers), draw(numbers)))
+    lo, hi = draw(st.sampled_from([(lo, hi), (lo, hi), (lo, np.inf), (-np.inf, hi), (-np.inf, np.inf)]))
+    return Band(draw(st.integers(0, 1)), draw(st.integers(0, 1)), lo, hi)
+
+
+conjunctions = st.builds(Conjunction, regions(), regions(), st.lists(bands(), max_size=2).map(tuple))
+wheres: st.SearchStrategy[Where] = st.sampled_from([(), (), (("kind", ("0",)),), (("kind", ("1", "2")),)])
+lengths = st.tuples(st.integers(1, 6), st.none()) | st.tuples(st.none(), st.integers(1, 4))
+
+
+@st.composite
+def queries(draw: st.DrawFn) -> JoinQuery:
+    equal = draw(st.sampled_from([None, None, "key"]))
+    left, right = (JoinSide(feed, draw(wheres), equal, *draw(lengths)) for feed in ("l", "r"))
+    alternatives = tuple(draw(st.lists(conjunctions, min_size=1, max_size=3)))
+    return JoinQuery("q", 1, Kind.WINDOW_JOIN, left, right, alternatives)
+
+
+def fits_where(where: Where, code: int) -> bool:
+    return all(str(code) in values for _, values in where)
+
+
+# -- the rules -------------------------------------------------------------------------------------------------
+
+
+def holds(conjunction: Conjunction, left: Reading, right: Reading) -> bool:
+    for region, reading in ((conjunction.left, left), (conjunction.right, right)):
+        if not all(lo <= value < hi for lo, value, hi in zip(region.lo, reading.columns, region.hi, strict=True)):
+            return False
+    for band in conjunction.bands:
+        a, b = left.columns[band.left], right.columns[band.right]
+        if NO_NUMBER in (a, b) or not band.lo <= a - b <= band.hi:
+            return False
+    return True
+
+
+def in_windows(query: JoinQuery, earlier: Reading, later: Reading, n_between: int) -> bool:
+    """``n_between``: readings of the earlier one's feed that were applied after it and before the later one."""
+    sides = query.left, query.right
+    if earlier.time != later.time:
+        first, second = sorted((earlier, later), key=lambda reading: reading.time)
+        length = sides[first.side].window_ms
+        if length is not None and second.time - first.time > length:
+            return False
+    count = sides[earlier.side].window_count
+    return count is None or n_between < count
+
+
+def is_pair(query: JoinQuery, earlier: Reading, later: Reading, n_between: int) -> bool:
+    left, right = sorted((earlier, later), key=lambda reading: reading.side)
+    return (
+        left.own
+        and in_windows(query, earlier, later, n_between)
+        and (query.left.equal is None or left.key == right.key != -1)
+        and fits_where(query.left.where, left.code)
+        and fits_where(query.right.where, right.code)
+        and any(holds(conjunction, left, right) for conjunction in query.alternatives)
+    )
+
+
+def expected(
+    applied: Sequence[Reading], standing: dict[int, tuple[JoinQuery, int]], n_before: int
+) -> list[tuple[int, int, int]]:
+    """Return the pairs of readings from ``n_before`` on: place of the later reading, slot, place of the earlier one."""
+    found = []
+    for later in range(n_before, len(applied)):
+        for slot, (query, since) in sorted(standing.items()):
+            for earlier in range(since, later):
+                y, x = applied[earlier], applied[later]
+                n_between = sum(reading.side == y.side for reading in applied[earlier + 1 : later])
+                if y.side != x.side and is_pair(query, y, x, n_between):
+                    found.append((later, slot, earlier))
+    return found
+
+
+# -- what is tested --------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Joining:
+    """A WindowJoin, and the windows that its owner keeps: all readings, or those that `keep` leaves."""
+
+    join: WindowJoin
+    drops: bool = False
+    applied: list[Reading] = field(default_factory=list)
+    dropped: list[int] = field(default_factory=lambda: [0, 0])
+
+    def n_applied(self, side: int) -> int:
+        return sum(reading.side == side for reading in self.applied)
+
+    def put(self, slot: int, query: JoinQuery) -> None:
+        self.join.put(slot, query, (self.n_applied(0), self.n_applied(1)))
+
+    def read(self, batch: Sequence[Reading]) -> list[tuple[int, int, int]]:
+        n_before = len(self.applied)
+        self.applied += batch
+        sides = [self.window(side, n_before) for side in range(2)]
+        found = self.join.find(sides[0], sides[1], fits)
+        places = [self.places(side) for side in range(2)]
+        pairs = []
+        for slot, *rows in np.stack([found.queries, found.left_rows, found.right_rows], axis=1).tolist():
+            earlier, later = sorted(places[side][row] for side, row in enumerate(rows))
+            pairs.append((later, slot, earlier))
+        if self.drops:
+            settled = [max((r.time for r in self.applied if r.side == side), default=-(2**63)) for side in range(2)]
+            for side in range(2):
+                event_times = self.window(side, 0).event_times
+                self.dropped[side] += self.join.keep(event_times, self.dropped[side], side, settled[1 - side])
+        return pairs
+
+    def places(self, side: int) -> list[int]:
+        held = [place for place, reading in enumerate(self.applied) if reading.side == side]
+        return held[self.dropped[side] :]
+
+    def window(self, side: int, n_before: int) -> Window:
+        places = self.places(side)
+        rows = [self.applied[place] for place in places]
+        return Window(
+            columns=np.array([row.columns for row in rows], dtype=np.float64).reshape(-1, 2).T,
+            event_times=np.array([row.time for row in rows], dtype=np.int64),
+            codes=np.array([row.code for row in rows], dtype=np.int32),
+            keys={"key": np.array([row.key for row in rows], dtype=np.int64)},
+            first=self.dropped[side],
+            positions=np.array(places, dtype=np.int64) - n_before,
+            own=np.array([row.own for row in rows], dtype=np.bool_),
+        )
+
+
+def fits(side: int, where: Where, codes: Int32s) -> Bools:
+    return np.array([fits_where(where, code) for code in codes.tolist()], dtype=np.bool_)
+
+
+def cut(data: st.DataObject, applied: Sequence[Reading]) -> list[Sequence[Reading]]:
+    ends = [0, *sorted(data.draw(st.sets(st.integers(0, len(applied))), label="cuts")), len(applied)]
+    return [applied[begin:end] for begin, end in itertools.pairwise(ends)]
+
+
+@given(data=st.data(), cluster=st.sampled_from([1, 3, 1 << 16]))
+def test_pairs_are_those_of_the_rules_wherever_queries_come_and_batches_end(data: st.DataObject, cluster: int) -> None:
+    joining = Joining(WindowJoin(*N_COLUMNS, cluster=cluster))
+    standing: dict[int, tuple[JoinQuery, int]] = {}
+    for _ in range(data.draw(st.integers(1, 4), label="steps")):
+        for slot in data.draw(st.sets(st.sampled_from(sorted(standing))), label="removed") if standing else ():
+            joining.join.remove(slot)
+            del standing[slot]
+        for slot in data.draw(st.sets(st.integers(0, N_SLOTS - 1)), label="put") - standing.keys():
+            query = data.draw(queries(), label=f"query {slot}")
+            joining.put(slot, query)
+            standing[slot] = query, len(joining.applied)
+        assert len(joining.join) == len(standing)
+        n_before = len(joining.applied)
+        batch = data.draw(st.lists(readings, max_size=8), label="batch")
+
+        found = [pair for part in cut(data, batch) for pair in joining.read(part)]
+
+        assert found == expected(joining.applied, standing, n_before)
+        joining.join._check()
+
+
+@given(data=st.data(), queries=st.lists(queries(), min_size=1, max_size=N_SLOTS), batch=st.lists(readings, max_size=20))
+def test_what_is_dropped_is_missed_by_none_that_comes_in_order(
+    data: st.DataObject, queries: list[JoinQuery], batch: list[Reading]
+) -> None:
+    in_order = sorted(batch, key=lambda reading: reading.time)
+    found = []
+    for drops in (False, True):
+        joining = Joining(WindowJoin(*N_COLUMNS), drops)
+        for slot, query in enumerate(queries):
+            joining.put(slot, query)
+        found.append([pair for part in cut(data, in_order) for pair in joining.read(part)])
+
+    assert found[0] == found[1]
+
+
+@given(batch=st.lists(readings, max_size=12), query=queries(), data=st.data())
+def test_only_own_left_readings_make_pairs(batch: list[Reading], query: JoinQuery, data: st.DataObject) -> None:
+    owned = [
+        Reading(r.side, r.columns, r.time, r.code, r.key, own=r.side == 1 or data.draw(st.booleans())) for r in batch
+    ]
+    joining = Joining(WindowJoin(*N_COLUMNS))
+    joining.put(0, query)
+
+    assert joining.read(owned) == expected(owned, {0: (query, 0)}, 0)
+
+
+Length = tuple[int | None, int | None]  # of a window: ms, count
+
+
+def one_query(left: Length, right: Length, *bands: Band) -> JoinQuery:
+    everything = Region((-np.inf, -np.inf), (np.inf, np.inf))
+    left_side, right_side = JoinSide("l", (), None, *left), JoinSide("r", (), None, *right)
+    return JoinQuery("q", 1, Kind.WINDOW_JOIN, left_side, right_side, (Conjunction(everything, everything, bands),))
+
+
+def pairs_of(query: JoinQuery, *applied: Reading) -> list[tuple[int, int]]:
+    joining = Joining(WindowJoin(*N_COLUMNS))
+    joining.put(0, query)
+    return [(earlier, later) for later, _, earlier in joining.read(applied)]
+
+
+def left(time: int, value: float = 0.0) -> Reading:
+    return Reading(0, (value, NO_NUMBER), time, 0, 0)
+
+
+def right(time: int, value: float = 0.0) -> Reading:
+    return Reading(1, (value, NO_NUMBER), time, 0, 0)
+
+
+def test_a_time_window_includes_exactly_its_length() -> None:
+    query = one_query((10, None), (1, None))
+
+    assert pairs_of(query, left(0), right(10), right(11)) == [(0, 1)]
+
+
+def test_of_two_readings_the_window_of_the_one_with_the_smaller_event_time_decides() -> None:
+    query = one_query((10, None), (1, None))
+
+    assert pairs_of(query, right(10), left(0)) == [(0, 1)]
+    assert pairs_of(query, left(10), right(0)) == []
+
+
+def test_a_counted_window_holds_the_last_readings_of_its_feed_whatever_their_times() -> None:
+    query = one_query((None, 2), (5, None))
+
+    assert pairs_of(query, left(0), left(900), left(7), right(1000)) == [(1, 3), (2, 3)]
+    assert pairs_of(query, left(0), left(900), left(7), right(1)) == []
+    assert pairs_of(query, left(7), right(2), right(1)) == [(0, 1)]
+
+
+def test_a_band_compares_the_difference_as_it_is_rounded() -> None:
+    query = one_query((1, None), (1, None), Band(0, 0, -1.0, 0.1 + 0.2 - 0.1))
+
+    assert pairs_of(query, left(0, 0.1 + 0.2), right(0, 0.1)) == [(0, 1)]
+    assert pairs_of(query, left(0, float(np.nextafter(0.3, 1)) + 1e-15), right(0, 0.1)) == []
+
+
+def test_two_bands_on_the_same_columns_both_hold() -> None:
+    query = one_query((1, None), (1, None), Band(0, 0, -1.0, 2.0), Band(0, 0, 1.0, 3.0))
+
+    assert [bool(pairs_of(query, left(0, difference), right(0))) for difference in (0.0, 1.0, 2.0, 3.0)] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+
+
+def test_a_band_without_ends_asks_for_two_numbers() -> None:
+    query = one_query((1, None), (1, None), Band(1, 0, -np.inf, np.inf))
+
+    assert pairs_of(query, left(0), right(0)) == []
+    assert pairs_of(query, Reading(0, (0.0, 1e308), 0, 0, 0), right(0, -1e308)) == [(0, 1)]
+
+
+def test_a_slot_is_used_once() -> None:
+    join = WindowJoin(*N_COLUMNS)
+    join.put(0, one_query((1, None), (1, None)), (0, 0))
+
+    with pytest.raises(ValueError, match="slot 0 is in use"):
+        join.put(0, one_query((1, None), (1, None)), (0, 0))
