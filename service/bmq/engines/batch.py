@@ -20,7 +20,7 @@ from bmq.engines.regions import Steps
 from bmq.engines.silence import find_silences
 from bmq.engines.telling import to_crossings
 from bmq.engines.tracked import events_of_pairs, items_of_crossings, items_of_ends, join_items
-from bmq.index.base import Moves
+from bmq.index.base import Moves, joined
 from bmq.index.stream_table import Chained
 from bmq.records import Crossings, Int32s, Int64s, Readings, Reason, RegionQuery
 
@@ -37,6 +37,7 @@ class Advanced:
     n_late: int
     visits: int
     n_suppressed: int
+    level_visits: int = 0
 
 
 def advance(engine: "FeedEngine", readings: Readings | None, settled: int) -> Advanced:
@@ -60,18 +61,21 @@ def advance(engine: "FeedEngine", readings: Readings | None, settled: int) -> Ad
     steps = _steps(engine, chained)
     moves = engine.regions.crossings(steps) if steps is not None else None
     visits = moves.visits if moves is not None else 0
+    levels = _levels(engine, steps)
+    level_visits = levels.visits if levels is not None else 0
     n_late = chained.n_late if chained is not None else 0
     if _is_plain(engine, settled):
         crossings = None
         if moves is not None and chained is not None:
-            crossings = _tell_plain(engine, chained, moves, readings)
+            told = moves if levels is None else joined([moves, levels])
+            crossings = _tell_plain(engine, chained, told, readings)
         engine.settled = settled
-        return Advanced(crossings, [], n_late, visits, 0)
-    events, expired, n_suppressed, visit_numbers = _tell_all(engine, chained, steps, moves, settled)
+        return Advanced(crossings, [], n_late, visits, 0, level_visits)
+    events, expired, n_suppressed, visit_numbers = _tell_all(engine, chained, steps, moves, levels, settled)
     crossings = to_crossings(engine, events, chained, readings, visit_numbers=visit_numbers)
     for query in expired:
         engine.drop(query.query_id)
-    return Advanced(crossings, expired, n_late, visits, n_suppressed)
+    return Advanced(crossings, expired, n_late, visits, n_suppressed, level_visits)
 
 
 def _chain(engine: "FeedEngine", readings: Readings | None) -> Chained | None:
@@ -106,6 +110,12 @@ def _steps(engine: "FeedEngine", chained: Chained | None) -> Steps | None:
     return Steps(chained.slots, chained.moved, previous, values, previous_codes, codes)
 
 
+def _levels(engine: "FeedEngine", steps: Steps | None) -> Moves | None:
+    if steps is None or not len(engine.levels) or not steps.streams.size:
+        return None
+    return engine.levels.find(steps.streams, steps.values, steps.codes, engine.regions.attributes.text)
+
+
 def _tell_plain(engine: "FeedEngine", chained: Chained, moves: Moves, readings: Readings | None) -> Crossings:
     order = _order_at_readings(engine, moves)
     return to_crossings(
@@ -114,8 +124,8 @@ def _tell_plain(engine: "FeedEngine", chained: Chained, moves: Moves, readings: 
 
 
 def _order_at_readings(engine: "FeedEngine", moves: Moves) -> Int64s:
-    """Return the order of crossings by (row, leaves first, query id)."""
-    keys = 2 * moves.rows.astype(np.int64) + (moves.signs > 0)
+    """Return the order of crossings by (row, leaves, enters, levels, query id)."""
+    keys = 3 * moves.rows.astype(np.int64) + np.array([0, 2, 1])[moves.signs + 1]
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
     tied = np.zeros(keys.size, dtype=np.bool_)
@@ -147,7 +157,7 @@ def _at_readings(chained: Chained, moves: Moves, n_dims: int) -> Events:
         moments=chained.event_times[rows],
         when=When.AT_READING,
         signs=moves.signs,
-        reasons=np.where(chained.moved[rows], Reason.MOVED, Reason.FIRST_SEEN).astype(np.int8),
+        reasons=np.where(chained.moved[rows] | (moves.signs == 0), Reason.MOVED, Reason.FIRST_SEEN).astype(np.int8),
         ordinals=chained.ordinals[rows],
         values=chained.values[:n_dims, rows],
         rows=rows,
@@ -155,7 +165,12 @@ def _at_readings(chained: Chained, moves: Moves, n_dims: int) -> Events:
 
 
 def _tell_all(
-    engine: "FeedEngine", chained: Chained | None, steps: Steps | None, moves: Moves | None, settled: int
+    engine: "FeedEngine",
+    chained: Chained | None,
+    steps: Steps | None,
+    moves: Moves | None,
+    levels: Moves | None,
+    settled: int,
 ) -> tuple[Events, list[RegionQuery], int, Int32s]:
     """Return the events of a batch in which timers, tracked queries or passes may have a part.
 
@@ -180,6 +195,8 @@ def _tell_all(
         if engine.passes:  # 3
             passes, visit_numbers = find_passes(engine, chained, steps)
             parts.append(passes.where(~silences.cover(engine, passes)))
+        if levels is not None:
+            parts.append(_at_readings(chained, levels, engine.n_dims))
     found = join_events(parts)
     dues = engine.dues.passed(settled)  # 4
     endings = Endings([], [])

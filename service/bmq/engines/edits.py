@@ -23,7 +23,7 @@ def watch_the_same(one: RegionQuery, other: RegionQuery) -> bool:
     """Return whether both look at the same streams in the same way, so that what is known of them stays."""
     return all(
         getattr(one, name) == getattr(other, name)
-        for name in ("region", "exit_region", "streams", "where", "enabled", "pattern")
+        for name in ("kind", "region", "exit_region", "streams", "where", "enabled", "pattern", "alternatives")
     )
 
 

@@ -140,10 +140,12 @@ def telling_order(events: Events, ranks: Int64s) -> npt.NDArray[np.intp]:
     Notes
     -----
     By moment, then `When`; readings of one moment by row, and of one reading passes in their order, then -, then +,
-    then transitions, each by query id (docs/semantics.md, order). Timers of one moment by stream, so that what ends
-    with one stream stays together: it may become one message. O(n log n).
+    then transitions, then what match and select queries report, each by query id (docs/semantics.md, order). Timers
+    of one moment by stream, so that what ends with one stream stays together: it may become one message. O(n log n).
     """
-    transition = events.began != NEVER
-    sort = np.where(events.passes > 0, 0, np.where(transition, 3, np.where(events.signs < 0, 1, 2)))
+    # By sign -, none, +: leaves first, levels last.
+    sort = np.array([1, 4, 2])[events.signs + 1]
+    sort[events.began != NEVER] = 3
+    sort[events.passes > 0] = 0
     sort[events.whens != When.AT_READING] = 0
     return np.lexsort((ranks, events.passes, sort, events.streams, events.rows, events.whens, events.moments))

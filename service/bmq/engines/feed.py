@@ -23,6 +23,7 @@ from bmq.engines.edits import (
     watch_the_same,
 )
 from bmq.engines.events import Events, join_events, no_events
+from bmq.engines.levels import Levels
 from bmq.engines.pairs import END, Pairs
 from bmq.engines.passes import Passes
 from bmq.engines.query_table import FOREVER, NO_SLOT, QueryTable
@@ -53,7 +54,7 @@ CODES_MIN = 4096  # attribute texts that are kept in any case: to look for those
 
 
 class FeedEngine:
-    """Border and transition queries over one feed and shard."""
+    """The queries over one feed in one shard, joins left out."""
 
     def __init__(self, feed: Feed) -> None:
         self.feed = feed
@@ -61,7 +62,8 @@ class FeedEngine:
         # The attributes' code is kept as one more number of each stream, beside its value.
         self.streams = StreamTable(self.n_dims + bool(feed.attributes), feed.stream_ttl_ms)
         self.queries = QueryTable()
-        self.regions = WatchedRegions(feed)
+        self.regions = WatchedRegions(self.n_dims, feed.attributes, feed.index)
+        self.levels = Levels(feed)
         self.residents = Residents(self.streams, self.regions, self.n_dims)
         self.silent = SilentMembers()
         self.pairs = Pairs(self.n_dims)
@@ -116,6 +118,8 @@ class FeedEngine:
             if watched in self.regions:
                 self.regions.remove(watched)
         query = self.queries.query(slot)
+        if slot in self.levels:
+            self.levels.remove(slot, query)
         if query.passes and query.enabled:
             self.passes.remove(slot)
         if query.is_tracked:
@@ -251,9 +255,10 @@ class FeedEngine:
         if query.streams is not None:
             # A named stream gets its slot now, so that its first reading needs no look-up by name.
             streams = np.unique(self.streams.slots_of(_ids_of(query.streams)))
-        regions = {slot: query.region if query.enabled else None}
+        has_members = query.enabled and not query.is_level
+        regions = {slot: query.region if has_members else None}
         regions[exit_before] = None
-        regions[exit_slot] = query.exit_region if query.enabled else None
+        regions[exit_slot] = query.exit_region if has_members else None
         for region_slot, region in regions.items():
             if region is not None:
                 self.regions.put(region_slot, region, streams, query.where)
@@ -263,6 +268,10 @@ class FeedEngine:
             self.passes.remove(slot)
         if query.passes and query.enabled:
             self.passes.put(slot, query.region)
+        if replaced is not None and slot in self.levels:
+            self.levels.remove(slot, replaced)
+        if query.is_level and query.enabled:
+            self.levels.put(slot, query, streams)
         self.dues.set(slot, due)
         return slot
 
@@ -280,9 +289,11 @@ class FeedEngine:
         self.queries._check()
         self.regions._check()
         self.pairs._check()
+        self.levels._check()
         for query in self.queries.queries():
             slot = self.queries.slot(query.query_id)
-            assert (slot in self.regions) == query.enabled
+            assert (slot in self.regions) == (query.enabled and not query.is_level)
+            assert (slot in self.levels) == (query.enabled and query.is_level)
         # A silent member is a member.
         for query_id, stream in self.silent.pairs():
             assert stream in [self.streams.text_of(int(slot)) for slot in self.members(self.queries.slot(query_id))]

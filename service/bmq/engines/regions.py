@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmq.engines.where_index import WhereIndex
-from bmq.index.areas import Areas
+from bmq.index.areas import Areas, MakeBoxes
 from bmq.index.base import Moves, joined
-from bmq.records import Bools, Feed, Float64s, IndexKind, Int8s, Int32s, Int64s, Region, Where
+from bmq.records import Bools, Float64s, IndexKind, Int8s, Int32s, Int64s, Region, Where
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +60,19 @@ class _Watched:
 
 
 class WatchedRegions:
-    """Regions of one feed and shard by slot."""
+    """Regions of one feed and shard by slot.
 
-    def __init__(self, feed: Feed) -> None:
-        n_dims = len(feed.dimensions)
-        self.attributes = WhereIndex(n_dims, feed.index, feed.attributes)
-        self._areas = Areas(n_dims, feed.index)
+    Parameters
+    ----------
+    n_dims, kind, make : as for `Areas`; with a match index only `inside` and `holds` are answered.
+    attributes : names, in the order of a text's values.
+    """
+
+    def __init__(
+        self, n_dims: int, attributes: tuple[str, ...], kind: IndexKind = IndexKind.AUTO, make: MakeBoxes | None = None
+    ) -> None:
+        self.attributes = WhereIndex(n_dims, kind, attributes, make)
+        self._areas = Areas(n_dims, kind, make)
         self._named = Areas(n_dims, IndexKind.SCAN)
         self._watched: dict[int, _Watched] = {}
         # Changes of the border index wait for the next readings, so that a thousand commands are one change of it.
@@ -103,6 +110,9 @@ class WatchedRegions:
             self._to_register.remove(slot)
         else:
             self._index_of(watched).deregister(slots)
+
+    def __len__(self) -> int:
+        return len(self._watched)
 
     def __contains__(self, slot: int) -> bool:
         return slot in self._watched

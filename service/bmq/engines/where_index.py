@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bmq.engines.conditions import Condition, Conditions
-from bmq.index.areas import Areas
+from bmq.index.areas import Areas, MakeBoxes
 from bmq.index.base import Moves, joined
 from bmq.records import Bools, Float64s, IndexKind, Int32s, Int64s, Region, Where
 
@@ -46,12 +46,14 @@ class WhereIndex:
 
     Parameters
     ----------
-    n_dims, kind : as for `Areas`.
+    n_dims, kind, make : as for `Areas`.
     attributes : names, in the order of a text's values.
     """
 
-    def __init__(self, n_dims: int, kind: IndexKind, attributes: tuple[str, ...]) -> None:
-        self._n_dims, self._kind = n_dims, kind
+    def __init__(
+        self, n_dims: int, kind: IndexKind, attributes: tuple[str, ...], make: MakeBoxes | None = None
+    ) -> None:
+        self._n_dims, self._kind, self._make = n_dims, kind, make
         self._conditions = Conditions(attributes)
         self._few = Areas(n_dims, IndexKind.SCAN)
         self._groups: dict[Condition, _Group] = {}
@@ -107,7 +109,7 @@ class WhereIndex:
                 few += own
                 continue
             self._few.deregister(_array(group.slots.keys() - own))
-            group.areas = Areas(self._n_dims, self._kind)
+            group.areas = Areas(self._n_dims, self._kind, self._make)
             self._register(group.areas, group.slots)
         self._register(self._few, few)
 

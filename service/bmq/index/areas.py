@@ -3,16 +3,22 @@
 Knows which of the two has a query, and nothing of how they find anything.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from bmq.index.base import Moves, joined
 from bmq.index.choose import make_index
+from bmq.index.layered import Layered, LayeredMatches
+from bmq.index.select import SelectIndex
 from bmq.index.shape_grid import ShapeIndex
 from bmq.records import Bools, Float64s, IndexKind, Int8s, Int32s, Region
 
 NOTHING, BOX, SHAPE = 0, 1, 2
+
+
+Boxes = Layered | LayeredMatches | SelectIndex
+MakeBoxes = Callable[[int], Boxes]
 
 
 class Areas:
@@ -21,12 +27,13 @@ class Areas:
     Parameters
     ----------
     n_dims : number of dimensions of values and regions; shapes need two.
-    kind : how crossings of boxes are found; it has to fit ``n_dims``.
+    make : makes the index of boxes: a border index, or a match index, which knows no moves. None: the border index of
+        ``kind``, which has to fit ``n_dims``.
     """
 
-    def __init__(self, n_dims: int, kind: IndexKind = IndexKind.AUTO) -> None:
+    def __init__(self, n_dims: int, kind: IndexKind = IndexKind.AUTO, make: MakeBoxes | None = None) -> None:
         self.n_dims = n_dims
-        self._boxes = make_index(n_dims, kind)
+        self._boxes: Boxes = make_index(n_dims, kind) if make is None else make(n_dims)
         self._shapes: ShapeIndex | None = None  # until there is a shape: it costs every reading some time
         self._forms: Int8s = np.empty(0, dtype=np.int8)  # by slot: NOTHING, BOX or SHAPE
         self._n = 0
@@ -73,6 +80,7 @@ class Areas:
 
     def moves(self, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
         """Return the queries that hold exactly one end of each move, as `BorderIndex.moves`."""
+        assert isinstance(self._boxes, Layered), "a match index knows no moves"
         boxes = self._boxes.moves(streams, previous, current)
         return boxes if self._shapes is None else joined([boxes, self._shapes.moves(streams, previous, current)])
 

@@ -143,6 +143,7 @@ class Monitor:
             n_late + advanced.n_late,
             advanced.visits,
             advanced.n_suppressed + self._n_suppressed.pop(feed, 0),
+            advanced.level_visits,
         )
 
     def join(self, readings: Mapping[str, Readings]) -> Joined:
