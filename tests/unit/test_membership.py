@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bmq.job.output import message_rows
-from bmq.records import NEVER, Kind, Pattern, Reason, Sign
+from bmq.records import Kind, Pattern, Reason, Sign
 from bmq.wire.membership import render_membership
 from bmq.wire.messages import MESSAGE_SCHEMA
 from tests.crossings import FEED, Row, make_crossings, query
@@ -52,16 +52,16 @@ def test_the_order_of_the_crossings_is_kept() -> None:
     assert [value is not None for value in messages.column("value").to_pylist()] == [False, True, True]
 
 
-def test_passes_and_transitions_are_no_memberships() -> None:
+def test_passes_transitions_and_readings_inside_are_no_memberships() -> None:
     transition = query("t", 3, kind=Kind.TRANSITION, pattern=Pattern.IN_THEN_OUT, within_ms=5)
-    crossings = make_crossings([ENTERED, dataclasses.replace(ENTERED, query=transition), ENTERED])
-    crossings = dataclasses.replace(
-        crossings,
-        began=np.array([NEVER, 500, NEVER], dtype=np.int64),
-        passes=np.array([1, 0, 0], dtype=np.int32),
-    )
+    rows = [
+        dataclasses.replace(ENTERED, visit=1),
+        dataclasses.replace(ENTERED, query=transition, sign=Sign.NONE, began=500),
+        dataclasses.replace(ENTERED, query=query("m", 3, kind=Kind.MATCH), sign=Sign.NONE),
+        ENTERED,
+    ]
 
-    messages = render_membership(crossings, FEED, topic="t")
+    messages = render_membership(make_crossings(rows), FEED, topic="t")
     assert len(messages) == 1
     assert messages.column("value")[0].is_valid
 

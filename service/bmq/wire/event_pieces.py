@@ -8,10 +8,15 @@ Event ids are those of `kernels.event_ids`, with
                                                               + 2^39 where a pass has the time of the
                                                               reading before
     of a transition  kind, feed, version, query id            2^20 · (event time - began) + ordinal
+    of a reading     kind, feed, version, query id            ordinal
+    inside
+    of a join        kind, both feeds, version, query id      (1 for +) + 2 · reason of an expiry
     of a cause       kind, feed, the query's own topic if     256 · ordinal + 16 · reason
                      any; of a command, a confirmation or     + (1 for +, of what is about one query)
                      the end of a query's life as of a query  + 2^40 · number of the visit + (2^63 for +), of a pass
                                                               + 2^39 as above
+
+Of an event of a join, the pair stands in place of the stream: both ids, event times and ordinals.
 
 Those of a query and of a transition are one for each crossing, those of a cause one for each reading, command,
 confirmation or end of a life (layout `reading`). Confirmations of one crossing by two queries come at moments of their
@@ -24,15 +29,17 @@ differ, and nobody has to count what was written before.
 """
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from bmq.kernels.event_ids import ID_LENGTH, Words, event_ids, hash_128
-from bmq.records import NEVER, Bools, Crossings, Feed, Int32s, Int64s, Kind, Reason, RegionQuery, Sign
+from bmq.records import NEVER, Bools, Crossings, Feed, Int32s, Int64s, JoinQuery, Kind, Reason, RegionQuery, Sign
 from bmq.wire.json_texts import value_pieces
 from bmq.wire.messages import join_texts, text_column
 
+Query = TypeVar("Query", RegionQuery, JoinQuery)
 Rows = slice | Int64s
 ALL = slice(None)  # a slice, so that taking all rows copies nothing
 
@@ -63,7 +70,14 @@ def crossing_details(crossings: Crossings) -> Int64s:
     if crossings.began is not None:
         durations = (crossings.event_times - crossings.began) << _TRANSITION_ORDINALS
         details = np.where(crossings.began != NEVER, durations + crossings.ordinals, details)
-    return details
+    levels = are_levels(crossings)
+    return np.where(levels, crossings.ordinals, details) if levels.any() else details
+
+
+def are_levels(crossings: Crossings) -> Bools:
+    """Return which events say that a reading is inside, bool[n]: those of match and select queries."""
+    levels: Bools = crossings.signs == Sign.NONE
+    return levels if crossings.began is None else levels & (crossings.began == NEVER)
 
 
 def _at_begin(crossings: Crossings) -> Int64s:
@@ -94,7 +108,14 @@ def id_column(
 ) -> pa.Array:
     """Return the event ids of some rows, as text; ``scope_rows`` and ``details`` have one element a row taken."""
     streams = hash_128(crossings.ids.starts, crossings.ids.bytes)[rows]
-    text = event_ids(_hashes(scopes), scope_rows, streams, crossings.event_times[rows], details)
+    return id_texts(scopes, scope_rows, streams, crossings.event_times[rows], details)
+
+
+def id_texts(
+    scopes: Sequence[str], scope_rows: Int32s, subjects: Words, event_times: Int64s, details: Int64s
+) -> pa.Array:
+    """Return event ids as text; ``subjects`` are hashes of what each event is about, streams or pairs."""
+    text = event_ids(_hashes(scopes), scope_rows, subjects, event_times, details)
     return text_column(np.arange(0, text.size + 1, ID_LENGTH), text)
 
 
@@ -119,7 +140,7 @@ def moment_pieces(crossings: Crossings, feed: Feed, rows: Rows = ALL) -> list[pa
 
 
 def _previous(crossings: Crossings, feed: Feed, rows: Rows) -> pa.Array | str:
-    has_previous = crossings.has_previous[rows]
+    has_previous = (crossings.has_previous & ~are_levels(crossings))[rows]
     if not has_previous.any():
         return ""
     times = pa.array(crossings.previous_times[rows], mask=~has_previous).cast(pa.string())
@@ -129,9 +150,9 @@ def _previous(crossings: Crossings, feed: Feed, rows: Rows) -> pa.Array | str:
     return text.fill_null("")
 
 
-def used_queries(crossings: Crossings) -> tuple[list[RegionQuery], Int32s]:
-    """Return the queries that crossed anything, and for each crossing its row among them."""
-    is_used = np.zeros(len(crossings.queries), dtype=np.bool_)
-    is_used[crossings.query_rows] = True
+def used_queries(queries: Sequence[Query], query_rows: Int32s) -> tuple[list[Query], Int32s]:
+    """Return the queries that have events, and for each event its row among them."""
+    is_used = np.zeros(len(queries), dtype=np.bool_)
+    is_used[query_rows] = True
     new_rows = np.cumsum(is_used, dtype=np.int32) - np.int32(1)
-    return [crossings.queries[row] for row in np.flatnonzero(is_used)], new_rows[crossings.query_rows]
+    return [queries[row] for row in np.flatnonzero(is_used).tolist()], new_rows[query_rows]

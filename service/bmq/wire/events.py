@@ -1,4 +1,4 @@
-"""Crossings to event messages, a column at a time.
+"""Crossings and readings inside to event messages, a column at a time.
 
 The text of an event is a row of pieces: what is the same in all events, what belongs to the query (rendered
 once for each query), and what belongs to the crossing (Arrow columns). Only ids that need JSON escapes are
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from bmq.records import NEVER, Bools, Crossings, Feed, Int32s, Int64s, Kind, Reason, RegionQuery, Sign
 from bmq.wire.event_pieces import (
+    are_levels,
     cause_details,
     crossing_details,
     id_column,
@@ -52,7 +53,7 @@ def render_crossings(
     topic : where events go whose query has no `output_topic`.
     key : what the Kafka key is; under layout `reading`, where an event has many queries, it is the stream id.
     layout : one event for each crossing, or one for each (stream, cause, topic), a cause being a reading, a command,
-        a confirmation, or the end of a life. Transition events are one each in both.
+        a confirmation, or the end of a life. Events of transition, match and select queries are one each in both.
 
     Returns
     -------
@@ -63,14 +64,14 @@ def render_crossings(
     pyarrow.ArrowCapacityError
         More than 2 GiB of text, that is some 5 million events; pass fewer crossings at a time.
     """
-    used, query_rows = used_queries(crossings)
+    used, query_rows = used_queries(crossings.queries, crossings.query_rows)
     if layout == "reading":
         return _render_by_reading(crossings, feed, used, query_rows, topic)
     keys, values, topics, ids = _by_crossing(crossings, feed, used, query_rows, topic)
     query_ids = pa.array([q.query_id for q in used], pa.string()).take(pa.array(query_rows))
-    kinds, kind_rows = _kinds(crossings)
-    kind = kinds[0] if len(kinds) == 1 else pa.array(kinds).take(pa.array(kind_rows))
-    headers = header_column(len(crossings), CROSSING_HEADERS, ids, kind, query_ids)
+    headers = header_column(
+        len(crossings), CROSSING_HEADERS, ids, _kind_texts(*_kinds(crossings, used, query_rows)), query_ids
+    )
     return message_batch(topics, keys if key == "stream_id" else query_ids, values, headers)
 
 
@@ -81,7 +82,7 @@ def _by_crossing(
     n = len(crossings)
     rows = pa.array(query_rows)
     streams = text_column(crossings.ids.starts, crossings.ids.bytes)
-    kinds, kind_rows = _kinds(crossings)
+    kinds, kind_rows = _kinds(crossings, queries, query_rows)
     scopes = [query_scope(feed, q, kind) for kind in kinds for q in queries]
     scope_rows = query_rows + kind_rows * np.int32(len(queries))
     ids = id_column(crossings, scopes, scope_rows, crossing_details(crossings))
@@ -107,10 +108,11 @@ def _by_crossing(
 
 
 def _what(crossings: Crossings, queries: Sequence[RegionQuery], query_rows: Int32s) -> pa.Array:
-    """Return the pieces that say what happened: sign and reason, or pattern and begin."""
+    """Return the pieces that say what happened: sign and reason, or pattern and begin, or nothing but a quote."""
     causes = [f'","sign":"{sign}","reason":"{reason.text}"' for sign in "-+" for reason in Reason]
     entered = crossings.signs == Sign.ENTERED
-    what = pa.array(causes).take(pa.array(entered * len(Reason) + crossings.reasons))
+    rows = np.where(are_levels(crossings), len(causes), entered * len(Reason) + crossings.reasons)
+    what = pa.array([*causes, '"']).take(pa.array(rows))
     if crossings.began is None:
         return what
     patterns = [f'","pattern":"{q.pattern.text}","began":' if q.pattern is not None else None for q in queries]
@@ -119,26 +121,38 @@ def _what(crossings: Crossings, queries: Sequence[RegionQuery], query_rows: Int3
     return pc.if_else(pa.array(crossings.began != NEVER), transitions, what)
 
 
-def _kinds(crossings: Crossings) -> tuple[list[Kind], Int32s]:
+def _kinds(crossings: Crossings, queries: Sequence[RegionQuery], query_rows: Int32s) -> tuple[list[Kind], Int32s]:
     """Return the kinds of events there may be, and for each event its row among them.
 
-    Not the query's kind: what an edit to a transition query ends is the membership of a border query.
+    An event with a sign is one of a border query, whatever its query's kind: what an edit to another kind ends is the
+    membership of a border query.
     """
-    if crossings.began is None:
-        return [Kind.BORDER], np.zeros(len(crossings), dtype=np.int32)
-    return [Kind.BORDER, Kind.TRANSITION], (crossings.began != NEVER).astype(np.int32)
+    kinds, rows = [Kind.BORDER], np.zeros(len(crossings), dtype=np.int32)
+    if crossings.began is not None:
+        kinds.append(Kind.TRANSITION)
+        rows += crossings.began != NEVER
+    levels = are_levels(crossings)
+    if levels.any():
+        are_select = np.array([query.kind is Kind.SELECT for query in queries], dtype=np.int32)
+        rows[levels] = len(kinds) + are_select[query_rows[levels]]
+        kinds += [Kind.MATCH, Kind.SELECT]
+    return kinds, rows
+
+
+def _kind_texts(kinds: Sequence[Kind], rows: Int32s) -> pa.Array | str:
+    return kinds[0].value if len(kinds) == 1 else pa.array([kind.value for kind in kinds]).take(pa.array(rows))
 
 
 def _render_by_reading(
     crossings: Crossings, feed: Feed, queries: Sequence[RegionQuery], query_rows: Int32s, topic: str
 ) -> pa.RecordBatch:
-    """Return one event for each cause and topic, and one for each transition.
+    """Return one event for each cause and topic, and one for each event without a sign.
 
     1. Sort the crossings of each cause by topic.
     2. Cut them into events.
     3. Name the events.
     4. Write them.
-    5. Transitions are events of their own.
+    5. What has no sign is an event of its own: transitions, and readings inside.
     """
     # 1. Stable, so that the queries of an event stay in the order of the ledger.
     streams = text_column(crossings.ids.starts, crossings.ids.bytes)
@@ -186,16 +200,15 @@ def _render_by_reading(
         "}",
     )
     topic_names = pa.array([own or topic for own in topics], pa.string()).take(pa.array(topic_rows[firsts]))
-    kinds: pa.Array | str = Kind.BORDER.value
-    if crossings.began is not None:  # 5
-        is_transition = crossings.began[firsts] != NEVER
+    kinds, kind_rows = _kinds(crossings, queries, query_rows)
+    if len(kinds) > 1:  # 5
         _, alone, _, ids_alone = (
             column.take(pa.array(firsts)) for column in _by_crossing(crossings, feed, queries, query_rows, topic)
         )
-        chosen = pa.array(is_transition)
+        chosen = pa.array(kind_rows[firsts] > 0)
         values, ids = pc.if_else(chosen, alone, values), pc.if_else(chosen, ids_alone, ids)
-        kinds = pa.array([Kind.BORDER.value, Kind.TRANSITION.value]).take(pa.array(is_transition.astype(np.int8)))
-    return message_batch(topic_names, keys, values, header_column(n, READING_HEADERS, ids, kinds))
+    headers = header_column(n, READING_HEADERS, ids, _kind_texts(kinds, kind_rows[firsts]))
+    return message_batch(topic_names, keys, values, headers)
 
 
 def _causes(crossings: Crossings, streams: pa.Array, query_rows: Int32s, by_query: Bools) -> Int64s:
@@ -209,8 +222,8 @@ def _causes(crossings: Crossings, streams: pa.Array, query_rows: Int32s, by_quer
         columns += [crossings.passes, np.where(crossings.passes > 0, crossings.signs, 0)]
     for column in columns:
         differs |= column[1:] != column[:-1]
-    if crossings.began is not None:
-        differs |= (crossings.began[1:] != NEVER) | (crossings.began[:-1] != NEVER)
+    alone = crossings.signs == Sign.NONE
+    differs |= alone[1:] | alone[:-1]
     is_new[1:] = differs | (by_query[1:] & (query_rows[1:] != query_rows[:-1]))
     return np.cumsum(is_new)
 

@@ -7,20 +7,20 @@ The feed is in the key since a stream is a feed and an id: a query that moves to
 and may enter one of the same id here, in any order.
 
 Made from the same crossings as the events, so the topic says what they say: silent members and suppressed visits are
-in neither. A pass begins and ends on the way, and a transition is no membership: both are left out.
+in neither. A pass begins and ends on the way, and what has no sign is no membership: both are left out.
 """
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bmq.records import NEVER, Bools, Crossings, Feed, Sign
+from bmq.records import Bools, Crossings, Feed, Sign
 from bmq.wire.json_texts import escaped, quote, value_pieces
 from bmq.wire.messages import MESSAGE_SCHEMA, join_texts, message_batch, text_column
 
 
 def render_membership(crossings: Crossings, feed: Feed, *, topic: str) -> pa.RecordBatch:
-    """Return the messages of the crossings of one feed, in their order; none for a pass or a transition.
+    """Return the messages of the crossings of one feed, in their order; none for a pass or for what has no sign.
 
     Parameters
     ----------
@@ -72,9 +72,7 @@ def render_membership(crossings: Crossings, feed: Feed, *, topic: str) -> pa.Rec
 
 
 def _is_membership(crossings: Crossings) -> Bools:
-    is_membership = np.ones(len(crossings), dtype=np.bool_)
-    if crossings.began is not None:
-        is_membership &= crossings.began == NEVER
+    is_membership: Bools = crossings.signs != Sign.NONE
     if crossings.passes is not None:
         is_membership &= crossings.passes == 0
     return is_membership

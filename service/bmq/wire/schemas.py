@@ -8,15 +8,28 @@ are added over time, and a client must not break on one.
 import json
 import sys
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter
 from pydantic.json_schema import SkipJsonSchema
 
-from bmq.wire.definition_models import BorderDefinition, TransitionDefinition
+from bmq.wire.definition_models import MODEL_OF_KIND
 from bmq.wire.replies import EffectiveReply, RejectedReply
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+BorderReason = Literal[
+    "moved",
+    "first_seen",
+    "query_registered",
+    "query_updated",
+    "query_deleted",
+    "query_expired",
+    "stream_expired",
+]
+EventId = Annotated[str, Field(pattern="^[0-9a-f]{32}$", description="The same after a replay: drop repeats by it.")]
+Tags = Annotated[dict[str, str | bool | int | FiniteFloat], Field(description="The tags of the query.")]
 
 
 class Previous(BaseModel):
@@ -27,7 +40,7 @@ class Previous(BaseModel):
 
 
 class _Event(BaseModel):
-    event_id: str = Field(pattern="^[0-9a-f]{32}$", description="The same after a replay: drop repeats by it.")
+    event_id: EventId
     feed: str
     stream_id: str
     event_time: int = Field(
@@ -39,15 +52,7 @@ class _Event(BaseModel):
 
 class _BorderEvent(_Event):
     kind: Literal["border"]
-    reason: Literal[
-        "moved",
-        "first_seen",
-        "query_registered",
-        "query_updated",
-        "query_deleted",
-        "query_expired",
-        "stream_expired",
-    ]
+    reason: BorderReason
     previous: Previous | SkipJsonSchema[None] = Field(default=None, description="Only with reason `moved`.")
     passed: Literal[True] | SkipJsonSchema[None] = Field(
         default=None, alias="pass", description="The region was entered and left between two readings."
@@ -63,7 +68,7 @@ class CrossingEvent(_BorderEvent):
     query_id: str
     query_version: int
     sign: Literal["+", "-"] = Field(description="+ entered, - left")
-    tags: dict[str, str | bool | int | FiniteFloat] = Field(description="The tags of the query.")
+    tags: Tags
 
 
 class ReadingEvent(_BorderEvent):
@@ -81,19 +86,76 @@ class TransitionEvent(_Event):
     query_version: int
     pattern: Literal["in_then_out", "out_then_in", "in_not_out", "out_not_in"]
     began: int = Field(description="Epoch milliseconds of the first crossing; `event_time` is that of the end.")
-    tags: dict[str, str | bool | int | FiniteFloat] = Field(description="The tags of the query.")
+    tags: Tags
+
+
+class LevelEvent(_Event):
+    """One reading inside the region of a match query, or that satisfies a select query; the same under both layouts."""
+
+    kind: Literal["match", "select"]
+    query_id: str
+    query_version: int
+    tags: Tags
+
+
+class JoinedReading(BaseModel):
+    """The reading of one side of a join."""
+
+    feed: str
+    stream_id: str
+    event_time: int = Field(description="Epoch milliseconds.")
+    value: dict[str, FiniteFloat] = Field(description="The stream's value in each dimension of the feed.")
+
+
+class _JoinEvent(BaseModel):
+    event_id: EventId
+    query_id: str
+    query_version: int
+    event_time: int = Field(
+        description="Epoch milliseconds: the later of the two readings, or the moment of an expiry."
+    )
+    tags: Tags
+
+
+class BandJoinEvent(_JoinEvent):
+    """A pair came into the answer of a band join or left it; or, without a sign, a reading changed the answer."""
+
+    kind: Literal["band_join"]
+    reason: BorderReason
+    sign: Literal["+", "-"] | SkipJsonSchema[None] = Field(
+        default=None, description='+ came, - left. Absent with `report = "queries"`.'
+    )
+    left: JoinedReading | SkipJsonSchema[None] = Field(
+        default=None, description='Absent with `report = "queries"` where a reading of the right feed changed it.'
+    )
+    right: JoinedReading | SkipJsonSchema[None] = Field(
+        default=None, description='Absent with `report = "queries"` where a reading of the left feed changed it.'
+    )
+
+
+class WindowJoinEvent(_JoinEvent):
+    """Two readings within the windows of a window join that fit."""
+
+    kind: Literal["window_join"]
+    left: JoinedReading
+    right: JoinedReading
 
 
 def schemas() -> dict[str, dict[str, Any]]:
     """Return the JSON Schema of each message, by file name."""
     reply: TypeAdapter[EffectiveReply | RejectedReply] = TypeAdapter(EffectiveReply | RejectedReply)
     return {
-        "border-definition.json": _schema("A query of kind border", TypeAdapter(BorderDefinition)),
-        "transition-definition.json": _schema("A query of kind transition", TypeAdapter(TransitionDefinition)),
+        **{
+            f"{kind.replace('_', '-')}-definition.json": _schema(f"A query of kind {kind}", TypeAdapter(model))
+            for kind, model in MODEL_OF_KIND.items()
+        },
         "reply.json": _schema("A reply to a control command", reply),
         "crossing-event.json": _schema("An event under layout crossing", TypeAdapter(CrossingEvent)),
         "reading-event.json": _schema("An event under layout reading", TypeAdapter(ReadingEvent)),
         "transition-event.json": _schema("An event of a transition query", TypeAdapter(TransitionEvent)),
+        "level-event.json": _schema("An event of a match or select query", TypeAdapter(LevelEvent)),
+        "band-join-event.json": _schema("An event of a band join", TypeAdapter(BandJoinEvent)),
+        "window-join-event.json": _schema("An event of a window join", TypeAdapter(WindowJoinEvent)),
     }
 
 
