@@ -12,6 +12,7 @@ from bmq.monitor.joined import cut_crossings, cut_pairs
 from bmq.records import Crossings, Reply
 from bmq.wire.dead_letters import render_dead_letters
 from bmq.wire.events import render_crossings
+from bmq.wire.join_events import render_pairs
 from bmq.wire.membership import render_membership
 from bmq.wire.replies import render_replies
 
@@ -33,8 +34,6 @@ def render(
     for crossings in outcome.crossings:
         yield from _render_crossings(plan, crossings)
     for pairs in outcome.pairs:
-        from bmq.wire.join_events import render_pairs
-
         for piece in cut_pairs(pairs, PIECE_ROWS):
             yield render_pairs(piece, plan.feeds, topic=plan.events_topic, key=plan.events_key)
     # Shard 0 answers for all: every shard has every command.
