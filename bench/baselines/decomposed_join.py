@@ -64,9 +64,8 @@ class DecomposedJoin:
         moves = self._index.stab(values)
         queries = self._query_by_box[moves.queries]
         columns = self._columns[:, queries]
-        differences = (
-            left.columns[columns[0], left_rows[moves.rows]] - right.columns[columns[1], right_rows[moves.rows]]
-        )
+        rows = left_rows[moves.rows], right_rows[moves.rows]
+        differences = left.columns[columns[0], rows[0]] - right.columns[columns[1], rows[1]]
         holds = (self._ends[0][queries] <= differences) & (differences <= self._ends[1][queries])
         return WindowPairs(queries[holds], rows[0][holds], rows[1][holds], moves.visits)
 
