@@ -4,6 +4,7 @@ The reading side of what `wire` writes, and more lenient than its schemas: a fie
 later does not stop an older client. Knows JSON; no Kafka.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -11,13 +12,16 @@ import msgspec
 
 Sign = Literal["+", "-"]
 
-# What a stream did of which a transition query reports.
+# What a stream did of which a transition query reports, and a match or a select query.
 _DEEDS = {
     "in_then_out": "entered and soon left",
     "out_then_in": "left and soon entered",
     "in_not_out": "stayed in",
     "out_not_in": "stayed out of",
+    "match": "is inside",
+    "select": "satisfies",
 }
+_DEEDS_OF_PAIRS = {"+": "came into", "-": "left", None: "satisfy"}
 
 
 class Fault(msgspec.Struct, frozen=True):
@@ -56,16 +60,17 @@ class Moment(msgspec.Struct, frozen=True):
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """One event.
+    """One event about a stream.
 
     With `layout = "crossing"` one crossing: `query_id`, `query_version`, `sign` and `tags` are set. With
     `layout = "reading"` all crossings of one stream and cause: `entered` and `left` are query ids. An event of a
-    transition query has `query_id` and no `sign`.
+    transition, match or select query has `query_id` and no `sign`.
 
     Attributes
     ----------
     event_id : the same after a replay, so that a consumer can drop what it has seen.
     event_time : epoch ms of the reading, or of the moment of an expiry.
+    reason : empty where a transition, match or select query reports.
     previous : where the stream came from; None unless it moved.
     confirmed_time : epoch ms at which `stay_for` or `away_for` had passed.
     is_pass : whether the stream was inside only on its way between two readings.
@@ -91,8 +96,13 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     pattern: str | None = None
     began: int | None = None
 
+    @property
+    def subject(self) -> str:
+        """What it is about, in words."""
+        return f"stream {self.stream_id}"
+
     def crossings(self) -> list[tuple[Sign, str]]:
-        """Return (sign, query id) of each crossing, whatever the layout; none of a transition."""
+        """Return (sign, query id) of each crossing, whatever the layout; none where a crossing is not what it tells."""
         if self.query_id is not None and self.sign is not None:
             return [(self.sign, self.query_id)]
         left: list[tuple[Sign, str]] = [("-", query_id) for query_id in self.left]
@@ -102,13 +112,16 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether the event is one of that query."""
         return query_id == self.query_id or query_id in self.entered or query_id in self.left
 
+    def is_of(self, stream_id: str) -> bool:
+        """Return whether the event is one of that stream."""
+        return stream_id == self.stream_id
+
     def sentences(self) -> list[str]:
         """Return a sentence for people for each crossing: who entered or left what, where, and why."""
-        value = ", ".join(f"{dimension}={number:.10g}" for dimension, number in self.value.items())
-        tags = "".join(f" [{name}: {text}]" for name, text in self.tags.items())
-        rest = f"at {value} ({self._why()}){tags}"
-        if self.pattern is not None:
-            return [f"{self.stream_id} {_DEEDS.get(self.pattern, self.pattern)} {self.query_id} {rest}"]
+        rest = f"at {_value_text(self.value)}{_in_brackets(self._why())}{_tags_text(self.tags)}"
+        if self.query_id is not None and self.sign is None:
+            deed = self.pattern or self.kind
+            return [f"{self.stream_id} {_DEEDS.get(deed, deed)} {self.query_id} {rest}"]
         return [
             f"{self.stream_id} {'entered' if sign == '+' else 'left'} {query_id} {rest}"
             for sign, query_id in self.crossings()
@@ -129,6 +142,70 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         return ", ".join(parts)
 
 
+class JoinedReading(msgspec.Struct, frozen=True):
+    """The reading of one side of a join."""
+
+    feed: str
+    stream_id: str
+    event_time: int
+    value: dict[str, float]
+
+
+class JoinEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """One event of a join.
+
+    Attributes
+    ----------
+    event_id : as of `Event`.
+    event_time : epoch ms of the later reading, or of the moment of an expiry.
+    left, right : the pair. Where a band join reports queries, only the one that changed the answer.
+    sign, reason : of a band join that reports pairs; without a sign, of one that reports queries.
+    """
+
+    event_id: str
+    kind: str
+    query_id: str
+    query_version: int
+    event_time: int
+    left: JoinedReading | None = None
+    right: JoinedReading | None = None
+    sign: Sign | None = None
+    reason: str = ""
+    tags: dict[str, str | float | bool] = {}
+
+    @property
+    def readings(self) -> list[JoinedReading]:
+        """The readings that it has, the left one first."""
+        return [reading for reading in (self.left, self.right) if reading is not None]
+
+    @property
+    def subject(self) -> str:
+        """What it is about, in words."""
+        return f"streams {self._streams()}"
+
+    def is_about(self, query_id: str) -> bool:
+        """Return whether the event is one of that query."""
+        return query_id == self.query_id
+
+    def is_of(self, stream_id: str) -> bool:
+        """Return whether the event is one of that stream, on either side."""
+        return any(reading.stream_id == stream_id for reading in self.readings)
+
+    def sentences(self) -> list[str]:
+        """Return a sentence for people: which pair came or left, where, and why."""
+        deed = "changed the answer of" if len(self.readings) == 1 else _DEEDS_OF_PAIRS[self.sign]
+        values = " ~ ".join(_value_text(reading.value) for reading in self.readings)
+        rest = f"at {values}{_in_brackets(self.reason)}{_tags_text(self.tags)}"
+        return [f"{self._streams()} {deed} {self.query_id} {rest}"]
+
+    def lines(self) -> list[str]:
+        """Return the sentence behind the event time in UTC."""
+        return [f"{_moment(self.event_time)} {sentence}" for sentence in self.sentences()]
+
+    def _streams(self) -> str:
+        return " ~ ".join(reading.stream_id for reading in self.readings)
+
+
 class Member(msgspec.Struct, frozen=True, kw_only=True):
     """A stream that is inside a query, as the membership topic says.
 
@@ -146,8 +223,19 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 
     def line(self) -> str:
         """Return who is inside since when, and where it entered."""
-        value = ", ".join(f"{dimension}={number:.10g}" for dimension, number in self.value.items())
-        return f"{self.stream_id} since {_moment(self.since)}, entered at {value}"
+        return f"{self.stream_id} since {_moment(self.since)}, entered at {_value_text(self.value)}"
+
+
+def _value_text(value: Mapping[str, float]) -> str:
+    return ", ".join(f"{dimension}={number:.10g}" for dimension, number in value.items())
+
+
+def _tags_text(tags: Mapping[str, str | float | bool]) -> str:
+    return "".join(f" [{name}: {text}]" for name, text in tags.items())
+
+
+def _in_brackets(why: str) -> str:
+    return f" ({why})" if why else ""
 
 
 def _moment(epoch_ms: int) -> str:
@@ -156,6 +244,7 @@ def _moment(epoch_ms: int) -> str:
 
 _reply_decoder = msgspec.json.Decoder(ReplyMessage)
 _event_decoder = msgspec.json.Decoder(Event)
+_join_event_decoder = msgspec.json.Decoder(JoinEvent)
 _member_decoder = msgspec.json.Decoder(Member)
 
 
@@ -167,12 +256,17 @@ def read_reply(value: bytes) -> ReplyMessage | None:
         return None
 
 
-def read_event(value: bytes) -> Event | None:
+def read_event(value: bytes) -> Event | JoinEvent | None:
     """Return the event, or None for a record that is none of ours."""
     try:
         return _event_decoder.decode(value)
     except msgspec.DecodeError:
+        pass
+    try:
+        event = _join_event_decoder.decode(value)
+    except msgspec.DecodeError:
         return None
+    return event if event.readings else None
 
 
 def read_member(value: bytes) -> Member | None:

@@ -22,7 +22,7 @@ from typing import Any, Self
 
 from confluent_kafka import KafkaError, Message
 
-from bmq.answers import Event, Member, ReplyMessage, read_event, read_member, read_reply
+from bmq.answers import Event, JoinEvent, Member, ReplyMessage, read_event, read_member, read_reply
 from bmq.config import TopicsSection
 from bmq.connect import CONNECT_TIMEOUT_SECONDS, explained, missing_topic, producer
 from bmq.errors import SetupError
@@ -202,12 +202,12 @@ class Client:
         from_beginning: bool = False,
         timeout: float | None = None,
         topic: str | None = None,
-    ) -> Iterator[Event]:
+    ) -> Iterator[Event | JoinEvent]:
         """Return an iterator over events, from this moment on; it waits for the next one.
 
         Parameters
         ----------
-        query_id, stream_id : only events of these.
+        query_id, stream_id : only events of these; a stream is in those of joins on either side.
         from_beginning : all events that the topic still holds, then the coming ones.
         timeout : seconds after which the iterator ends; None: never.
         topic : another topic, for queries with an `output_topic` of their own.
@@ -227,7 +227,7 @@ class Client:
         from_beginning: bool = False,
         timeout: float | None = None,
         topic: str | None = None,
-    ) -> Iterator[tuple[Event, bytes]]:
+    ) -> Iterator[tuple[Event | JoinEvent, bytes]]:
         """Return as `events`, each event with the record's value as it was written."""
         start = Start.BEGINNING if from_beginning else Start.END
         reader = TopicReader(self._options, topic or self.topics.events, start)
@@ -307,12 +307,12 @@ def _output_topic(definition: bytes) -> str:
 
 def _matching_events(
     reader: TopicReader, deadline: float | None, query_id: str | None, stream_id: str | None
-) -> Iterator[tuple[Event, bytes]]:
+) -> Iterator[tuple[Event | JoinEvent, bytes]]:
     with reader:
         for message in reader.follow(deadline):
             value = message.value() or b""
             event = read_event(value)
-            if event is None or stream_id not in (None, event.stream_id):
+            if event is None or (stream_id is not None and not event.is_of(stream_id)):
                 continue
             if query_id is None or event.is_about(query_id):
                 yield event, value

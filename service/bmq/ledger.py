@@ -1,7 +1,8 @@
 """Checks the event topics against what the ledger promises (docs/semantics.md).
 
-For each feed, query and stream the signs alternate, beginning with +; and no event id comes twice. Events are taken
-one by one in the order of their topic. Knows events; reads no Kafka.
+For each feed, query and stream the signs alternate, beginning with +, and so they do for each band join and pair of
+streams; and no event id comes twice. Events are taken one by one in the order of their topic. Knows events; reads no
+Kafka.
 
 Memory: about 400 bytes a pair of query and stream (and 150 more for each version of the query that had events of the
 stream), and 150 for each of the last `REMEMBERED_IDS` event ids.
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from bmq.answers import Event, Sign, read_event
+from bmq.answers import Event, JoinEvent, Sign, read_event
 
 # An event is written again only where its batch is, so right behind that batch: more than a batch holds. Fewer miss
 # repeats of a huge batch; more take memory.
@@ -32,9 +33,22 @@ class Pair(NamedTuple):
         return f"feed {self.feed}, query {self.query_id}, stream {self.stream_id}"
 
 
+class JoinedPair(NamedTuple):
+    """Two streams whose signs alternate."""
+
+    left_feed: str
+    right_feed: str
+    query_id: str
+    left: str
+    right: str
+
+    def __str__(self) -> str:
+        return f"feeds {self.left_feed} ~ {self.right_feed}, query {self.query_id}, streams {self.left} ~ {self.right}"
+
+
 @dataclass(slots=True)
 class _Run:
-    """The events of one pair, topic and version of the query; they are in one partition, and so in order."""
+    """The signs of one pair, topic and version of the query; they are in one partition, and so in order."""
 
     topic: str
     version: int | None
@@ -90,7 +104,7 @@ class Ledger:
         self._from_beginning = from_beginning
         self._remembered_ids = remembered_ids
         self._contents: dict[str, int] = {}  # event id -> hash of the value, the oldest first
-        self._runs: dict[Pair, list[_Run]] = {}
+        self._runs: dict[Pair | JoinedPair, list[_Run]] = {}
         self._report = Report()
 
     def take(self, topic: str, value: bytes | None) -> None:
@@ -100,8 +114,8 @@ class Ledger:
             self._report.n_foreign += 1
         elif not self._is_repeat(event, topic, hash(value)):
             self._report.n_events += 1
-            for sign, query_id in event.crossings():
-                self._take_sign(Pair(event.feed, query_id, event.stream_id), sign, event, topic)
+            for pair, sign in _signs(event):
+                self._take_sign(pair, sign, event, topic)
 
     def finish(self) -> Report:
         """Return what was found in all that was taken; nothing is taken after it."""
@@ -111,7 +125,7 @@ class Ledger:
                 self._report.add_fault(f"{pair}: {sentence}")
         return self._report
 
-    def _is_repeat(self, event: Event, topic: str, content: int) -> bool:
+    def _is_repeat(self, event: Event | JoinEvent, topic: str, content: int) -> bool:
         """Note the event's id; return whether it is known, which is a repeat or, with another content, a fault."""
         known = self._contents.get(event.event_id)
         if known is None:
@@ -119,7 +133,7 @@ class Ledger:
             if len(self._contents) > self._remembered_ids:
                 del self._contents[next(iter(self._contents))]
             return False
-        what = f"{topic}: event {event.event_id} of stream {event.stream_id} at event time {event.event_time}"
+        what = f"{topic}: event {event.event_id} of {event.subject} at event time {event.event_time}"
         if known != content:
             self._report.add_fault(f"{what} has the id of another event")
             return True
@@ -128,11 +142,12 @@ class Ledger:
             self._report.repeats.append(f"{what} came again")
         return True
 
-    def _take_sign(self, pair: Pair, sign: Sign, event: Event, topic: str) -> None:
+    def _take_sign(self, pair: Pair | JoinedPair, sign: Sign, event: Event | JoinEvent, topic: str) -> None:
         runs = self._runs.setdefault(pair, [])
         run = runs[-1] if runs else None
         if run is not None and run.topic == topic:
-            self._report.n_back += event.event_time < run.last_time
+            # The clocks of two feeds differ: the expiry of the one may be earlier than a reading of the other.
+            self._report.n_back += event.event_time < run.last_time and isinstance(pair, Pair)
             if run.version == event.query_version:
                 if run.last == sign:
                     self._report.add_fault(f"{pair}: {sign} behind {sign}, at event time {event.event_time}")
@@ -155,3 +170,13 @@ class Ledger:
                 yield f"version {after.version} has events in more than one place"
             elif before.last == after.first:
                 yield f"version {after.version} begins with {after.first} behind {before.last}"
+
+
+def _signs(event: Event | JoinEvent) -> Iterator[tuple[Pair | JoinedPair, Sign]]:
+    """Yield whose signs an event tells; none of an event that has no sign."""
+    if isinstance(event, Event):
+        for sign, query_id in event.crossings():
+            yield Pair(event.feed, query_id, event.stream_id), sign
+    elif event.sign is not None and event.left is not None and event.right is not None:
+        left, right = event.left, event.right
+        yield JoinedPair(left.feed, right.feed, event.query_id, left.stream_id, right.stream_id), event.sign

@@ -5,12 +5,19 @@ import json
 import pytest
 from pydantic import BaseModel
 
-from bmq.answers import Event, Member, ReplyMessage, read_event, read_member, read_reply
+from bmq.answers import Event, JoinEvent, Member, ReplyMessage, read_event, read_member, read_reply
 from bmq.errors import ControlCode
 from bmq.records import Reply, Status
 from bmq.wire.membership import render_membership
 from bmq.wire.replies import EffectiveReply, RejectedReply, render_replies
-from bmq.wire.schemas import CrossingEvent, ReadingEvent, TransitionEvent
+from bmq.wire.schemas import (
+    BandJoinEvent,
+    CrossingEvent,
+    LevelEvent,
+    ReadingEvent,
+    TransitionEvent,
+    WindowJoinEvent,
+)
 from tests.crossings import FEED, Row, make_crossings
 
 CROSSING = {
@@ -40,15 +47,44 @@ READING = {
 }
 
 
+JOIN = {
+    "event_id": "0" * 32,
+    "kind": "band_join",
+    "query_id": "q",
+    "query_version": 3,
+    "sign": "+",
+    "reason": "moved",
+    "event_time": 1_700_000_000_000,
+    "left": {"feed": "stocks", "stream_id": "a", "event_time": 1_699_999_970_000, "value": {"price": 10.0}},
+    "right": {"feed": "quotes", "stream_id": "z", "event_time": 1_700_000_000_000, "value": {"price": 10.5}},
+    "tags": {"shop": "17"},
+}
+
+
+def without(event: dict[str, object], *names: str) -> dict[str, object]:
+    return {name: event[name] for name in event if name not in names}
+
+
+def read_join(event: dict[str, object]) -> JoinEvent:
+    read = read_event(json.dumps(event).encode())
+    assert isinstance(read, JoinEvent)
+    return read
+
+
 @pytest.mark.parametrize("written", [EffectiveReply, RejectedReply])
 def test_every_field_of_a_reply_can_be_read(written: type[BaseModel]) -> None:
     assert written.model_fields.keys() <= set(ReplyMessage.__struct_fields__)
 
 
-@pytest.mark.parametrize("written", [CrossingEvent, ReadingEvent, TransitionEvent])
+@pytest.mark.parametrize("written", [CrossingEvent, ReadingEvent, TransitionEvent, LevelEvent])
 def test_every_field_of_an_event_can_be_read(written: type[BaseModel]) -> None:
     names = {field.alias or name for name, field in written.model_fields.items()}
     assert names <= set(Event.__struct_encode_fields__)
+
+
+@pytest.mark.parametrize("written", [BandJoinEvent, WindowJoinEvent])
+def test_every_field_of_an_event_of_a_join_can_be_read(written: type[BaseModel]) -> None:
+    assert written.model_fields.keys() <= set(JoinEvent.__struct_fields__)
 
 
 def test_replies_are_read_as_they_were_written() -> None:
@@ -71,8 +107,8 @@ def test_replies_are_read_as_they_were_written() -> None:
 def test_an_event_is_one_crossing_or_those_of_one_reading() -> None:
     crossing, reading = (read_event(json.dumps(event).encode()) for event in (CROSSING, READING))
 
-    assert crossing is not None
-    assert reading is not None
+    assert isinstance(crossing, Event)
+    assert isinstance(reading, Event)
     assert crossing.crossings() == [("+", "q")]
     assert reading.crossings() == [("-", "z"), ("+", "a"), ("+", "b")]
 
@@ -89,7 +125,7 @@ def test_a_confirmed_event_and_a_pass_say_so() -> None:
     passed = read_event(json.dumps(CROSSING | {"pass": True, "tags": {}}).encode())
 
     assert confirmed is not None
-    assert passed is not None
+    assert isinstance(passed, Event)
     assert confirmed.sentences() == ["v7 entered q at x=5, y=0.1 (moved, confirmed 2023-11-14 22:13:50.000) [shop: 17]"]
     assert passed.is_pass
     assert passed.sentences() == ["v7 entered q at x=5, y=0.1 (moved, on its way)"]
@@ -109,10 +145,49 @@ def test_a_transition_is_no_crossing_and_reads_as_a_sentence(pattern: str, deed:
     written = {name: CROSSING[name] for name in CROSSING.keys() - {"sign", "reason", "previous", "tags"}}
     event = read_event(json.dumps(written | {"pattern": pattern, "began": 1_700_000_000_000 - 500}).encode())
 
-    assert event is not None
+    assert isinstance(event, Event)
     assert event.crossings() == []
     assert event.is_about("q")
     assert event.sentences() == [f"v7 {deed} q at x=5, y=0.1 (began 2023-11-14 22:13:19.500)"]
+
+
+@pytest.mark.parametrize(("kind", "deed"), [("match", "is inside"), ("select", "satisfies")])
+def test_a_reading_inside_is_no_crossing_and_reads_as_a_sentence(kind: str, deed: str) -> None:
+    written = without(CROSSING, "sign", "reason", "previous") | {"kind": kind}
+    event = read_event(json.dumps(written).encode())
+
+    assert isinstance(event, Event)
+    assert event.crossings() == []
+    assert event.lines() == [f"2023-11-14 22:13:20.000 v7 {deed} q at x=5, y=0.1 [shop: 17]"]
+
+
+@pytest.mark.parametrize(
+    ("event", "sentence"),
+    [
+        (JOIN, "a ~ z came into q at price=10 ~ price=10.5 (moved) [shop: 17]"),
+        (JOIN | {"sign": "-", "tags": {}}, "a ~ z left q at price=10 ~ price=10.5 (moved)"),
+        (without(JOIN, "sign", "right", "tags"), "a changed the answer of q at price=10 (moved)"),
+        (without(JOIN, "sign", "left", "tags"), "z changed the answer of q at price=10.5 (moved)"),
+        (without(JOIN, "sign", "reason", "tags"), "a ~ z satisfy q at price=10 ~ price=10.5"),
+    ],
+)
+def test_an_event_of_a_join_reads_as_a_sentence(event: dict[str, object], sentence: str) -> None:
+    assert read_join(event).lines() == [f"2023-11-14 22:13:20.000 {sentence}"]
+
+
+def test_a_join_is_found_by_its_query_and_by_the_streams_of_either_side() -> None:
+    event = read_join(JOIN)
+
+    assert [event.is_about(query) for query in ("q", "a")] == [True, False]
+    assert [event.is_of(stream) for stream in ("a", "z", "q", "stocks")] == [True, True, False, False]
+    assert [read_join(without(JOIN, "left")).is_of(stream) for stream in ("a", "z")] == [False, True]
+
+
+def test_an_event_about_a_stream_is_found_by_it() -> None:
+    event = read_event(json.dumps(CROSSING).encode())
+
+    assert event is not None
+    assert [event.is_of(stream) for stream in ("v7", "q")] == [True, False]
 
 
 def test_a_query_finds_its_events_in_both_layouts() -> None:
@@ -144,9 +219,13 @@ def test_a_member_is_read_as_it_was_written() -> None:
 @pytest.mark.parametrize("added", [{"added_later": 1}, {"kind": "kind_of_later"}, {"reason": "reason_of_later"}])
 def test_what_a_later_service_adds_does_not_stop_this_client(added: dict[str, object]) -> None:
     assert read_event(json.dumps(CROSSING | added).encode()) is not None
+    assert read_event(json.dumps(JOIN | added).encode()) is not None
 
 
-@pytest.mark.parametrize("value", [b"", b"null", b"[]", b"{}", b"\xff", b'{"event_id": 1}'])
+@pytest.mark.parametrize(
+    "value",
+    [b"", b"null", b"[]", b"{}", b"\xff", b'{"event_id": 1}', json.dumps(without(JOIN, "left", "right")).encode()],
+)
 def test_what_is_no_event_is_none(value: bytes) -> None:
     assert read_event(value) is None
     assert read_reply(value) is None

@@ -13,12 +13,17 @@ from bmq.kernels.hashing import hash_ids, shards_of
 from bmq.records import (
     NEVER,
     Attributes,
+    Band,
+    Conjunction,
     Delete,
     Ids,
     Initial,
+    JoinQuery,
+    JoinSide,
     Kind,
     Pattern,
     Put,
+    PutJoin,
     Readings,
     Refused,
     Region,
@@ -199,6 +204,46 @@ def test_a_query_comes_back_with_every_option() -> None:
 
     assert unpacked == commands
     assert unpacked[0].due == NEVER
+
+
+def test_joins_come_back_with_every_option_among_other_commands() -> None:
+    conjunctions = (
+        Conjunction(
+            Region((-math.inf, 0.0), (math.inf, 5e-324)), Region((1.0,), (2.0,)), (Band(1, 0, -math.inf, -0.0),)
+        ),
+        Conjunction(Region((0.0, 0.0), (1.0, 1.0)), Region((1.0,), (2.0,))),
+    )
+    window = JoinQuery(
+        "j",
+        18,
+        Kind.WINDOW_JOIN,
+        JoinSide("left", (("group", ('"a"', "null")),), "id", window_ms=10_000),
+        JoinSide("right", (), "group", window_count=2**31 - 1),
+        conjunctions,
+        output_topic="bmq.mine",
+        tags='{"größe":1}',
+        enabled=False,
+        ttl_ms=1,
+    )
+    band = JoinQuery(
+        "k", 19, Kind.BAND_JOIN, JoinSide("a"), JoinSide("b"), conjunctions[:1], reports_queries=True, expires_at=-1
+    )
+    commands = [
+        PutJoin(17, window),
+        Put(17, QUERY),
+        PutJoin(18, band, due=5),
+        Delete(19, "j"),
+        Refused(20, "", "a", "b"),
+    ]
+
+    assert unpack_commands(pack_commands(commands)) == commands
+
+
+def test_a_select_query_comes_back_with_its_alternatives() -> None:
+    boxes = (Region((-math.inf, 0.0), (math.inf, 1.0)), Region((0.0, -1.0), (1.0, math.inf)))
+    commands = [Put(17, dataclasses.replace(QUERY, kind=Kind.SELECT, alternatives=boxes))]
+
+    assert unpack_commands(pack_commands(commands)) == commands
 
 
 def test_no_commands_are_a_frame_too() -> None:

@@ -19,6 +19,17 @@ def crossing(sign: str, number: int, **fields: Any) -> dict[str, Any]:
     return usual | {"event_id": f"{number:032x}", "sign": sign, "event_time": number, "value": {"x": 0.0}} | fields
 
 
+def joined(sign: str | None, number: int, left: str = "a", right: str = "z", **fields: Any) -> dict[str, Any]:
+    """Return an event of a band join whose id and time are ``number``; without a sign of a window join."""
+    sides = {
+        "left": {"feed": "f", "stream_id": left, "event_time": number, "value": {"x": 0.0}},
+        "right": {"feed": "g", "stream_id": right, "event_time": number, "value": {"x": 0.0}},
+    }
+    usual = {"event_id": f"{number:032x}", "query_id": "j", "query_version": 1, "event_time": number, **sides}
+    kind = {"kind": "window_join"} if sign is None else {"kind": "band_join", "sign": sign, "reason": "moved"}
+    return usual | kind | fields
+
+
 def check(*events: dict[str, Any] | bytes, from_beginning: bool = True, topic: str = TOPIC, **options: int) -> Report:
     ledger = Ledger(from_beginning=from_beginning, **options)
     for event in events:
@@ -116,6 +127,53 @@ def test_transitions_have_ids_and_no_signs() -> None:
 
     assert check(*transitions).is_whole
     assert check(*transitions, transitions[2]).n_repeats == 1
+
+
+def test_readings_inside_have_ids_and_no_signs() -> None:
+    inside = [crossing("+", n, kind=kind) for n, kind in enumerate(["match", "match", "select", "select"])]
+    for event in inside:
+        del event["sign"], event["reason"]
+
+    assert check(*inside).is_whole
+    assert check(*inside, inside[3]).n_repeats == 1
+
+
+def test_each_pair_of_a_band_join_alternates_on_its_own() -> None:
+    others = [joined("+", 2, right="y"), joined("+", 3, left="b"), joined("+", 4, query_id="k"), crossing("+", 5)]
+    report = check(joined("+", 1), *others, joined("-", 6), joined("+", 7), joined("-", 8, right="y"))
+
+    assert report.is_whole
+    assert (report.n_events, report.n_pairs, report.n_foreign) == (8, 5, 0)
+
+
+def test_a_sign_of_a_band_join_behind_its_equal_is_a_fault_that_names_both_streams() -> None:
+    report = check(joined("+", 1), joined("+", 7))
+
+    assert report.faults == ["feeds f ~ g, query j, streams a ~ z: + behind +, at event time 7"]
+    assert check(joined("-", 1)).faults == ["feeds f ~ g, query j, streams a ~ z: begins with - (version 1)"]
+    assert check(joined("-", 1), from_beginning=False).is_whole
+
+
+def test_an_edit_of_a_band_join_goes_on_where_the_last_version_ended() -> None:
+    assert check(joined("+", 1), joined("-", 2, query_version=5), joined("+", 3, query_version=6)).is_whole
+    assert not check(joined("+", 1), joined("+", 2, query_version=5)).is_whole
+
+
+def test_events_of_joins_without_a_sign_have_ids_and_nothing_else_to_check() -> None:
+    one_side = joined("+", 3)
+    del one_side["sign"], one_side["left"]
+    events = [joined(None, 1), joined(None, 2), one_side, one_side | {"event_id": "4"}]
+
+    assert check(*events).is_whole
+    report = check(*events, joined(None, 2))
+    assert report.repeats == [f"{TOPIC}: event {2:032x} of streams a ~ z at event time 2 came again"]
+
+
+def test_the_expiry_of_one_stream_may_be_older_than_the_reading_of_the_other() -> None:
+    report = check(joined("+", 5), joined("-", 4))
+
+    assert report.is_whole
+    assert report.n_back == 0
 
 
 def test_a_time_that_goes_back_is_a_warning() -> None:

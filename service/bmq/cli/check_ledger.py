@@ -34,8 +34,9 @@ def check_ledger(
 ) -> None:
     """Read all events that are there now, and report what breaks the ledger; exit code 1 if anything does.
 
-    For each query and stream the signs must alternate, and no event may come twice. One that comes again with the
-    same id and content is what delivery at least once allows after a crash; it is counted on its own.
+    For each query and stream the signs must alternate, as for each band join and pair of streams, and no event may
+    come twice. One that comes again with the same id and content is what delivery at least once allows after a crash;
+    it is counted on its own.
     """
     with find_target(config, bootstrap).client() as client:
         report = client.check_ledger(topic or (), from_beginning=from_beginning)

@@ -10,7 +10,9 @@ from bmq.cli.target import BootstrapOption, ConfigOption, find_target
 
 def events(
     query: Annotated[str | None, typer.Option("--query", metavar="ID", help="Only events of this query.")] = None,
-    stream: Annotated[str | None, typer.Option("--stream", metavar="ID", help="Only events of this stream.")] = None,
+    stream: Annotated[
+        str | None, typer.Option("--stream", metavar="ID", help="Only events of this stream; of joins, on either side.")
+    ] = None,
     from_beginning: Annotated[
         bool, typer.Option("--from-beginning", help="First all events that the topic still holds.")
     ] = False,

@@ -19,6 +19,15 @@ from bmq.wire.definitions import read_definition
 
 app = typer.Typer(help="Put, remove, list and show standing queries.", no_args_is_help=True)
 
+# What the kinds tell that have no members.
+_WITHOUT_MEMBERS = {
+    "transition": "what streams did within a time",
+    "match": "every reading inside",
+    "select": "every reading that fits",
+    "band_join": "which pairs of streams are in band",
+    "window_join": "every pair of readings that fits",
+}
+
 QueryId = Annotated[str, typer.Argument(metavar="ID", help="The query id.")]
 NoWait = Annotated[bool, typer.Option("--no-wait", help="Publish, and do not wait for the reply.")]
 Timeout = Annotated[float, typer.Option("--timeout", help="Seconds to wait for the reply.", min=0)]
@@ -85,7 +94,8 @@ def show(
 ) -> None:
     """Show a query's definition, the reply to it, and who is inside now.
 
-    Who is inside is read from the membership topic, where one is configured (topics.membership).
+    Who is inside is read from the membership topic, where one is configured (topics.membership). Only border queries
+    have somebody inside.
     """
     target = find_target(config, bootstrap)
     with target.client() as client:
@@ -105,7 +115,7 @@ def show(
     definition = _definition(query)
     text = definition if isinstance(definition, str) else json.dumps(definition, indent=2, ensure_ascii=False)
     typer.echo(f"{text}\n{_answer(query)}")
-    for line in _inside(members):
+    for line in _inside(_kind(definition), members):
         typer.echo(line)
 
 
@@ -177,7 +187,13 @@ def _answer(query: StandingQuery) -> str:
     return f"{query.status}: version {reply.version}, control offset {query.control_offset}, batch {reply.batch}"
 
 
-def _inside(members: list[Member] | None) -> list[str]:
+def _kind(definition: Any) -> str:
+    return str(definition.get("kind", "")) if isinstance(definition, dict) else ""
+
+
+def _inside(kind: str, members: list[Member] | None) -> list[str]:
+    if kind in _WITHOUT_MEMBERS:
+        return [f"who is inside: a query of kind {kind} has no members; it tells {_WITHOUT_MEMBERS[kind]}."]
     if members is None:
         return [
             'who is inside: not known. Set membership = "bmq.membership" under [topics] in the configuration and '
@@ -202,17 +218,32 @@ def _summary(definition: Any) -> tuple[str, str, str, str]:
         return ("", "", "", "")
     streams = definition.get("streams")
     return (
-        str(definition.get("kind", "")),
-        str(definition.get("feed", "")),
-        _region(definition.get("region")),
+        _kind(definition),
+        _feeds(definition),
+        _region(definition),
         "all" if not isinstance(streams, list) else str(len(streams)),
     )
 
 
-def _region(region: Any) -> str:
-    match region:
-        case {"box": dict(box)}:
-            return " ".join(f"{dimension} {json.dumps(interval)}" for dimension, interval in box.items())
-        case dict():
+def _feeds(definition: dict[str, Any]) -> str:
+    sides = [definition.get(side) for side in ("left", "right")]
+    names = [side.get("feed") if isinstance(side, dict) else side for side in sides]
+    return str(definition.get("feed", "")) if None in names else " ~ ".join(map(str, names))
+
+
+def _region(definition: dict[str, Any]) -> str:
+    """Return what is watched: intervals, or the name of the shape."""
+    match definition:
+        case {"region": {"box": dict(box)}}:
+            return _intervals(box)
+        case {"region": dict(region)}:
             return ", ".join(region)
+        case {"band": band, "on": {"left": left, "right": right}}:
+            return f"{left} - {right} {json.dumps(band)}"
+        case {"any": [*conjunctions]}:
+            return " or ".join(_intervals(one) for one in conjunctions if isinstance(one, dict))
     return ""
+
+
+def _intervals(asked: dict[str, Any]) -> str:
+    return " ".join(f"{name} {json.dumps(interval)}" for name, interval in asked.items())

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from bmq.answers import Event
+from bmq.answers import Event, JoinEvent
 from bmq.broker import Broker
 from bmq.client import Client
 from bmq.demo.child import ServiceProcess, running_service
@@ -84,7 +84,7 @@ def _register(client: Client, queries: Mapping[str, Definition]) -> None:
         raise ServiceError(f"{len(refused)} queries of the demo were rejected; report this: {refused[0].error}")
 
 
-def _watch(events: Iterator[Event]) -> deque[str]:
+def _watch(events: Iterator[Event | JoinEvent]) -> deque[str]:
     """Return the latest crossings, which a thread keeps up to date."""
     latest: deque[str] = deque(maxlen=SHOWN_CROSSINGS)
 
