@@ -262,9 +262,9 @@ class JoinStage:
         for name, feed in self._feeds.items():
             for rows in feed.pages(size):
                 yield {name: rows}
-            held = self._held[name].all() if name in self._held else None
-            if held is not None:
-                yield {name: JoinRows(held=held)}
+            if name in self._held:
+                for held in self._held[name].pages(size):
+                    yield {name: JoinRows(held=held)}
 
     def _pair(self, names: Names) -> "FeedPair":
         pair = self._pairs.get(names)

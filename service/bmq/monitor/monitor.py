@@ -277,8 +277,7 @@ class Monitor:
             while page := dict.fromkeys(islice(pairs, SNAPSHOT_ROWS), True):
                 yield Delta(silent=page)
         for name, buffer in self._held.items():
-            readings = buffer.all()
-            if readings is not None:
+            for readings in buffer.pages(SNAPSHOT_ROWS):
                 yield Delta(held={name: readings})
 
     def _recounts(self) -> dict[str, int]:
