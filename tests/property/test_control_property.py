@@ -8,14 +8,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bmq.errors import ControlCode
-from bmq.records import Delete, Feed, Pattern, Put, Refused, RegionQuery
+from bmq.records import Command, Feed, Pattern, Put, Refused, RegionQuery
 from bmq.wire.control import parse_command
-from bmq.wire.definition_models import BorderDefinition, TransitionDefinition
+from bmq.wire.definition_models import MODEL_OF_KIND
+from bmq.wire.frames import pack_commands, unpack_commands
 
 FEED = Feed("plane", "plane", "id", ("x", "y"), "ts", attributes=("group", "kind"))
 CODES = {code.value for code in ControlCode}
-FIELDS = [*BorderDefinition.model_fields, *TransitionDefinition.model_fields, "box", "x", "y", "polygon", "regoin"]
-WORDS = ["border", "plane", "[)", "()", "emit", "silent", "bmq.a", "match", ""]
+FIELDS = sorted({name for model in MODEL_OF_KIND.values() for name in model.model_fields})
+FIELDS += ["box", "x", "y", "polygon", "regoin", "window", "left.x", "right.x"]
+WORDS = [*MODEL_OF_KIND, "plane", "[)", "()", "emit", "silent", "bmq.a", "10s", "left.x", ""]
 
 leaves = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.sampled_from(WORDS))
 json_values = st.recursive(
@@ -72,10 +74,11 @@ good = (
     definitions("border", {}, of_border | of_noise)
     | definitions("border", {}, of_border | {"passes": st.booleans()})
     | definitions("transition", of_transition, {})
+    | definitions("match", {}, {})
 )
 
 
-def parse(value: bytes | None, key: bytes | None = b"q") -> Put | Delete | Refused:
+def parse(value: bytes | None, key: bytes | None = b"q") -> Command:
     return parse_command(key, value, 4, {"plane": FEED}, "bmq.")
 
 
@@ -103,8 +106,9 @@ def test_a_good_definition_with_any_one_field_replaced_gets_an_answer(
     assert_is_an_answer(parse(encoded(definition)))
 
 
-def assert_is_an_answer(command: Put | Delete | Refused) -> None:
+def assert_is_an_answer(command: Command) -> None:
     assert command.offset == 4
+    assert unpack_commands(pack_commands([command])) == [command]
     if isinstance(command, Refused):
         assert command.code in CODES
         assert len(command.message) < 500
@@ -170,6 +174,9 @@ def test_the_query_is_what_the_definition_says(definition: dict[str, Any]) -> No
         assert query.pattern is not None
         assert (query.pattern.text, query.within_ms) == (definition["pattern"], DURATIONS[definition["within"]])
         assert query.is_tracked
+    elif definition["kind"] == "match":
+        assert query.is_level
+        assert not query.is_tracked
     else:
         assert_border_options(query, definition)
 
