@@ -1,4 +1,4 @@
-"""The definition of the service for border and transition queries, written to be obviously right.
+"""The definition of the service, written to be obviously right.
 
 Slow on purpose: every reading asks every query, and every moment looks at every timer. Knows dicts and numbers; shares
 no code with `bmq`, so that an error has to be made twice, in two ways, to stay unseen. A definition is the JSON object
@@ -7,17 +7,23 @@ of the control topic. The rules are those of `docs/semantics.md`; what they say 
 What a batch holds is given, so this says what comes of any input, out of order too. There are no shards: all timers of
 a feed fire in one order, of which the order of one stream's events is what a rule says.
 
-    oracle_regions  what a region holds        oracle_queries  what a definition says
-    oracle_pairs    one query and one stream   here            commands, clocks, readings, timers
+    oracle_regions  what a region holds        oracle_queries       what a definition of one feed says
+    oracle_feeds    clocks, held readings      oracle_join_queries  what a definition of a join says
+    oracle_pairs    one query and one stream   oracle_joins         pairs of streams, pairs of readings
+    here            commands, the readings and timers of one feed
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from fractions import Fraction
 from typing import NamedTuple
 
+from tests.oracle_feeds import FeedState, Happening
+from tests.oracle_join_queries import JOIN_KINDS, read_join
+from tests.oracle_joins import Joins
+from tests.oracle_joins import PairEvent as PairEvent
 from tests.oracle_pairs import Cause, Ledger, Standing, at_rest
 from tests.oracle_pairs import Event as Event
 from tests.oracle_pairs import broken_ledgers as broken_ledgers
@@ -37,33 +43,6 @@ class Answer:
     query_id: str
     status: str
     code: str | None = None
-
-
-class Arrived(NamedTuple):
-    """A reading and its place among others with its event time."""
-
-    partition: int
-    number: int
-    reading: Reading
-
-
-@dataclass
-class FeedState:
-    """A feed's clock, the last reading of each known stream, and the readings that are held back."""
-
-    feed: Feed
-    clock: int | None = None
-    known: dict[str, Reading] = field(default_factory=dict)
-    held: list[Arrived] = field(default_factory=list)
-    n_arrived: int = 0
-
-    @property
-    def settled(self) -> int | None:
-        """The time before which no reading can come any more."""
-        return None if self.clock is None else self.clock - self.feed.max_lateness
-
-    def has_passed(self, due: int) -> bool:
-        return self.settled is not None and self.settled > due
 
 
 class Due(IntEnum):
@@ -86,7 +65,7 @@ class Timer(NamedTuple):
 class Oracle:
     """The service as dicts: it reads what the service reads; ``answers`` and ``events`` are what it must say.
 
-    A batch is its commands (`put`, `delete`, `refuse`), then `advance` once for every feed.
+    A batch is its commands (`put`, `delete`, `refuse`), then `advance` once for every feed, then `join`.
 
     Parameters
     ----------
@@ -97,22 +76,35 @@ class Oracle:
 
     def __init__(self, feeds: Mapping[str, Feed | Sequence[str]], silent_tombstones_before: int = 0) -> None:
         self.answers: list[Answer] = []
-        self.late: Counter[str] = Counter()
         self._ledger = Ledger()
         self._feeds = {name: feed if isinstance(feed, Feed) else Feed(tuple(feed)) for name, feed in feeds.items()}
-        self._states = {name: FeedState(feed) for name, feed in self._feeds.items()}
+        self._states = {name: FeedState(name, feed) for name, feed in self._feeds.items()}
+        self._joins = Joins(self._states)
         self._silent_tombstones_before = silent_tombstones_before
         self._standing: dict[str, Standing] = {}
 
     @property
     def events(self) -> list[Event]:
-        """Everything told so far, each stream's events in their order."""
+        """Everything told so far of queries of one feed, each stream's events in their order."""
         return self._ledger.events
+
+    @property
+    def pair_events(self) -> list[PairEvent]:
+        """Everything told so far of joins, in order."""
+        return self._joins.events
+
+    @property
+    def late(self) -> Counter[str]:
+        """How many readings of each feed came too late to change anything."""
+        return Counter({name: state.n_late for name, state in self._states.items()})
 
     # -- commands -----------------------------------------------------------------------------------------
 
     def put(self, offset: int, query_id: str, definition: Definition) -> None:
         """Register or replace a query; what this begins and ends is told at once."""
+        if definition["kind"] in JOIN_KINDS:
+            self._put_join(offset, query_id, definition)
+            return
         old, query = self._standing.get(query_id), read_query(offset + 1, definition, self._feeds)
         if old is not None and old.query.same_as(query):
             self.answers.append(Answer(offset, query_id, "unchanged"))
@@ -125,27 +117,50 @@ class Oracle:
         if query.stream_ttl is not None:
             ends = {stream: last.event_time + query.stream_ttl for stream, last in state.known.items()}
             new.strangers = {stream for stream, due in ends.items() if state.has_passed(due)}
-        reason = "query_registered" if old is None else "query_updated"
+        is_new = old is None and query_id not in self._joins
+        reason = "query_registered" if is_new else "query_updated"
+        if query_id in self._joins:
+            self._joins.remove(query_id, reason, query.version)
         if old is not None and not old.query.can_go_on_as(query):
-            for last in self._states[old.query.feed].known.values():
-                self._ledger.end(old, at_rest(last, reason), query.version)
+            self._end(old, reason, query.version)
             old = None
         self._standing[query_id] = new
-        for last in state.known.values():
-            self._ledger.replace(old, new, last, reason)
+        if not query.is_level:
+            for last in state.known.values():
+                self._ledger.replace(old, new, last, reason)
         # What begins in the past may be due already. It comes before the next command, wherever batches end.
         self._fire_settled(query.feed)
 
+    def _put_join(self, offset: int, query_id: str, definition: Definition) -> None:
+        query = read_join(offset + 1, definition, self._feeds)
+        if self._joins.has_in_force(query_id, query):
+            self.answers.append(Answer(offset, query_id, "unchanged"))
+            return
+        self.answers.append(Answer(offset, query_id, "accepted"))
+        old = self._standing.pop(query_id, None)
+        is_new = old is None and query_id not in self._joins
+        reason = "query_registered" if is_new else "query_updated"
+        if old is not None:
+            self._end(old, reason, query.version)
+        self._answer_expired(self._joins.put(query_id, query, reason))
+
     def delete(self, offset: int, query_id: str) -> None:
         """Remove a query; its streams leave at once."""
+        if query_id in self._joins:
+            self.answers.append(Answer(offset, query_id, "deleted"))
+            self._joins.remove(query_id, "query_deleted")
+            return
         if query_id not in self._standing:
             if offset >= self._silent_tombstones_before:
                 self.refuse(offset, query_id, "unknown_query")
             return
         self.answers.append(Answer(offset, query_id, "deleted"))
-        standing = self._standing.pop(query_id)
+        self._end(self._standing.pop(query_id), "query_deleted")
+
+    def _end(self, standing: Standing, reason: str, version: int | None = None) -> None:
+        """End all memberships of a query; ``version``: of an edit that ends them."""
         for last in self._states[standing.query.feed].known.values():
-            self._ledger.end(standing, at_rest(last, "query_deleted"))
+            self._ledger.end(standing, at_rest(last, reason), version)
 
     def refuse(self, offset: int, query_id: str, code: str) -> None:
         """Answer a command that is no definition; what was in force stays in force."""
@@ -156,6 +171,7 @@ class Oracle:
     def read(self, feed: str, readings: Iterable[Reading]) -> None:
         """Apply one batch of readings of one partition."""
         self.advance(feed, {0: list(readings)})
+        self.join()
 
     def advance(self, feed: str, arrived: Mapping[int, Sequence[Reading]], mark: int | None = None) -> None:
         """End one batch of a feed: apply its readings, and let its clock go on.
@@ -166,18 +182,20 @@ class Oracle:
         mark : how far the clock has come without readings.
         """
         state = self._states[feed]
-        in_time = self._in_time(feed, arrived)
-        times = [reading.event_time for readings in arrived.values() for reading in readings]
-        state.clock = max([time for time in (state.clock, mark, *times) if time is not None], default=None)
-        released = _released(state, in_time)
-        if released:
-            self._start_ttls(feed, released[0].event_time)
-        elif state.clock is not None and not state.feed.max_lateness:
-            self._start_ttls(feed, state.clock)
+        released = state.take(arrived, mark)
+        if state.start is not None:
+            self._start_ttls(feed, state.start)
         for reading in released:
             self._fire(feed, reading.event_time)
             self._apply(feed, reading)
         self._fire_settled(feed)
+
+    def join(self) -> None:
+        """Let the joins take in what happened to all feeds; to be called once a batch, after `advance`."""
+        self._answer_expired(self._joins.advance())
+
+    def _answer_expired(self, expired: Iterable[tuple[str, int]]) -> None:
+        self.answers += [Answer(version - 1, query_id, "expired") for query_id, version in expired]
 
     def inside(self) -> set[tuple[str, str, str]]:
         """Return every (query, feed, stream) whose membership has begun and not ended, silently or not."""
@@ -188,44 +206,35 @@ class Oracle:
             if pair.told != "no"
         }
 
-    def _in_time(self, feed: str, arrived: Mapping[int, Sequence[Reading]]) -> list[Arrived]:
-        """Return what is not too old to be put in order, where readings are held; late ones are counted."""
-        state, in_time = self._states[feed], []
-        for partition, readings in arrived.items():
-            settled = state.settled  # it runs along the partition
-            for reading in readings:
-                if state.feed.max_lateness and settled is not None and reading.event_time < settled:
-                    self.late[feed] += 1
-                    continue
-                in_time.append(Arrived(partition, state.n_arrived, reading))
-                state.n_arrived += 1
-                newest = reading.event_time - state.feed.max_lateness
-                settled = newest if settled is None else max(settled, newest)
-        return in_time
-
     def _apply(self, feed: str, reading: Reading) -> None:
-        """Apply one reading: passes, then leaves, then enters, then transitions, each by query id."""
+        """Apply one reading: passes, leaves, enters, transitions, then what fits, each by query id."""
         state, stream = self._states[feed], reading.stream
         if state.feed.lonlat and reading.value[0] == 180:
             reading = replace(reading, value=(-180.0, reading.value[1]))
         last = state.known.get(stream)
         if last is not None and reading.event_time < last.event_time:
-            self.late[feed] += 1
+            state.n_late += 1
             return
         state.known[stream] = reading
+        state.happenings.append(Happening(reading.event_time, False, feed, reading))
         passes: list[tuple[Fraction, bool, Standing, Cause]] = []
         left: list[tuple[Standing, Cause]] = []
         entered: list[tuple[Standing, Cause]] = []
         patterns: list[tuple[Standing, Cause]] = []
+        levels: list[tuple[Standing, Cause]] = []
         for standing in self._on(feed):
-            query, pair = standing.query, standing.pair(stream)
+            query = standing.query
             before = None if stream in standing.strangers else last
             standing.strangers.discard(stream)
             previous = None if before is None else (before.event_time, before.value)
             reason = "first_seen" if before is None else "moved"
             cause = Cause(stream, reading.event_time, reading.value, reason, previous)
+            if query.is_level:
+                levels += [(standing, cause)] if query.enters(reading) else []
+                continue
             if before is not None and query.passes:
                 passes += [(share, enters, standing, at) for share, enters, at in self._passes(query, before, reading)]
+            pair = standing.pair(stream)
             inside = query.stays(reading) if pair.inside else query.enters(reading)
             if inside != pair.inside:
                 crossed = patterns if query.pattern is not None else entered if inside else left
@@ -234,6 +243,8 @@ class Oracle:
             self._ledger.take_pass("+" if enters else "-", standing, at)
         for standing, cause in [*left, *entered, *patterns]:
             self._ledger.cross(standing, cause)
+        for standing, cause in levels:
+            self._ledger.tell_level(standing, cause)
 
     def _passes(self, query: Query, before: Reading, now: Reading) -> Iterator[tuple[Fraction, bool, Cause]]:
         """Yield (share of the way, whether it enters, cause) for both ends of each visit between two readings.
@@ -270,7 +281,8 @@ class Oracle:
             else:
                 for standing in self._on(feed):
                     self._forget_for(standing, stream, timer.due)
-                del self._states[feed].known[stream]
+                last = self._states[feed].known.pop(stream)
+                self._states[feed].happenings.append(Happening(timer.due, True, feed, last))
 
     def _timers(self, feed: str) -> Iterator[Timer]:
         """Yield everything that waits for time."""
@@ -312,15 +324,6 @@ class Oracle:
         """Return the queries of a feed, by the bytes of their ids."""
         chosen = [standing for standing in self._standing.values() if standing.query.feed == feed]
         return sorted(chosen, key=lambda standing: standing.query_id.encode())
-
-
-def _released(state: FeedState, in_time: list[Arrived]) -> list[Reading]:
-    """Return the readings whose turn it is, by (event time, partition, offset); hold the others."""
-    waiting = sorted([*state.held, *in_time], key=lambda one: (one.reading.event_time, one.partition, one.number))
-    if not state.feed.max_lateness:
-        return [one.reading for one in waiting]
-    state.held = [one for one in waiting if not state.has_passed(one.reading.event_time)]
-    return [one.reading for one in waiting if state.has_passed(one.reading.event_time)]
 
 
 def _due(query: Query, state: FeedState) -> tuple[int | None, bool]:

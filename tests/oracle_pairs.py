@@ -16,7 +16,8 @@ class Event:
     """A stream entered ("+") or left ("-") a query's region, or went in and out of it in a pattern.
 
     ``previous`` is the reading before, (event time, value), where a reading moved a known stream and told at once.
-    An event of a transition query has ``pattern`` and ``began``, and neither sign nor reason.
+    An event of a transition query has ``pattern`` and ``began``, and neither sign nor reason; one of a reading that
+    fits has its kind as ``level``, and neither either.
     """
 
     sign: str
@@ -32,12 +33,15 @@ class Event:
     confirmed_time: int | None = None
     pattern: str | None = None
     began: int | None = None
+    level: str | None = None
 
     def __str__(self) -> str:
         """Return the text that scenarios have, with times in milliseconds."""
         name = f"{self.query_id} {self.stream}@"
         if self.pattern is not None:
             return f"{self.pattern} {name}{self.began}..{self.event_time}"
+        if self.level is not None:
+            return f"{self.level} {name}{self.event_time}"
         text = f"{self.sign}{name}{self.event_time} {self.reason}{' pass' if self.is_pass else ''}"
         return text if self.confirmed_time is None else f"{text} confirmed@{self.confirmed_time}"
 
@@ -223,6 +227,25 @@ class Ledger:
             )
         )
 
+    # -- match and select queries -------------------------------------------------------------------------
+
+    def tell_level(self, standing: Standing, cause: Cause) -> None:
+        """Tell a reading that fits."""
+        query = standing.query
+        self.events.append(
+            Event(
+                sign="",
+                query_id=standing.query_id,
+                version=query.version,
+                feed=query.feed,
+                stream=cause.stream,
+                event_time=cause.time,
+                reason="",
+                value=cause.value,
+                level=query.kind,
+            )
+        )
+
     # -- transition queries -------------------------------------------------------------------------------
 
     def _cross_pattern(self, standing: Standing, cause: Cause) -> None:
@@ -270,7 +293,7 @@ def broken_ledgers(events: list[Event], but_for: frozenset[str] = frozenset()) -
     broken = []
     latest: dict[tuple[str, str, str], Event] = {}
     for event in events:
-        if event.pattern is not None:
+        if not event.sign:
             continue
         key = (event.query_id, event.feed, event.stream)
         before = latest.get(key)

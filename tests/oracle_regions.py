@@ -173,7 +173,7 @@ def read_region(region: dict[str, Any], dimensions: Sequence[str], bounds: str, 
     """Return the region of a definition, which is a right one."""
     ((kind, body),) = region.items()
     if kind == "box":
-        cuts = tuple(_cuts(body.get(name, (None, None)), bounds) for name in dimensions)
+        cuts = tuple(read_cuts(body.get(name, (None, None)), bounds) for name in dimensions)
         return BoxOnGlobe(cuts) if lonlat else Box(cuts)
     if kind == "circle":
         center = _floats(body["center"])
@@ -188,7 +188,8 @@ def read_region(region: dict[str, Any], dimensions: Sequence[str], bounds: str, 
     return PolygonOnGlobe(tuple(_opened(tuple(_without_jumps(ring))) for ring in vertices))
 
 
-def _cuts(ends: Sequence[float | None], bounds: str) -> tuple[Cut, Cut]:
+def read_cuts(ends: Sequence[float | None], bounds: str = "[)") -> tuple[Cut, Cut]:
+    """Return the two ends of an interval as cuts; None: unbounded."""
     lo, hi = ends
     lower = (-math.inf, BEFORE) if lo is None else (float(lo), BEFORE if bounds[0] == "[" else AFTER)
     upper = (math.inf, BEFORE) if hi is None else (float(hi), AFTER if bounds[1] == "]" else BEFORE)

@@ -17,6 +17,8 @@ Json = dict[str, Any]
 BASE_MS = 1_700_000_000_000  # event time of second 0 of every scenario
 CLOCK_STREAM = "~clock"  # the "other stream" of a clock step; ids in scenarios are short words
 FAR = 1e9  # where the clock stream is, unless some region reaches that far
+# The feeds of a join have points of their own, so that their clock streams never pair.
+FAR_TIMES = {"right": 3, "slow": 5, "brief": 7}
 
 FEEDS: dict[str, Json] = {
     "line": {"dimensions": ["x"]},
@@ -26,6 +28,9 @@ FEEDS: dict[str, Json] = {
     "left": {"dimensions": ["price"], "join": True},
     "right": {"dimensions": ["price"], "join": True},
     "tardy": {"dimensions": ["x"], "max_lateness": "5s"},
+    # Feeds of this project's own scenarios.
+    "slow": {"dimensions": ["price"], "join": True, "max_lateness": "5s"},
+    "brief": {"dimensions": ["price"], "join": True, "stream_ttl": "10s"},
 }
 
 
@@ -205,38 +210,73 @@ def _feeds_of(definition: object) -> Iterator[str]:
             yield side
 
 
-def _outside(feed: str, definitions: Iterable[Json]) -> list[float]:
-    """Return a point of the feed outside every region of the definitions.
+# What a reading must fulfil to be inside: (dimension, lo, hi), None: unbounded.
+Asked = list[tuple[str, float | None, float | None]]
 
-    Shapes are bounded, so only boxes, which may be unbounded, can hold a point as far away as these.
+
+def _outside(feed: str, definitions: Iterable[Json]) -> list[float]:
+    """Return a point of the feed outside every region of the definitions, and out of every band with others.
+
+    Shapes are bounded, so only boxes and bands, which may be unbounded, can hold a point as far away as these.
 
     Raises
     ------
     ScenarioError
-        No candidate lies outside: the boxes cover all corners of the space.
+        No candidate lies outside: together they cover all corners of the space.
     """
     dimensions: list[str] = FEEDS[feed]["dimensions"]
-    # The two feeds of a join have points of their own, so that their clock streams never pair.
-    far = FAR * 3 if feed == "right" else FAR
+    far = FAR * FAR_TIMES.get(feed, 1)
     corners = [(far, -far)] * len(dimensions) if feed != "globe" else [(-150.5, 30.5), (-80.5, 80.5)]
-    boxes = [box for definition in definitions for box in _boxes(definition)]
+    asked = [one for definition in definitions for one in _asked(definition, feed)]
     for corner in itertools.product(*corners):
-        if not any(_holds(box, dict(zip(dimensions, corner, strict=True))) for box in boxes):
+        if not any(_holds(one, dict(zip(dimensions, corner, strict=True))) for one in asked):
             return list(corner)
     raise ScenarioError(f"a clock step on feed {feed!r}, but boxes of the scenario hold every far point of it")
 
 
-def _boxes(definition: Json) -> Iterator[Json]:
-    if definition.get("kind") == "select":
-        yield from definition["any"]
+def _asked(definition: Json, feed: str) -> Iterator[Asked]:
+    """Yield what a definition asks of the feed's readings, each of which holds a point if all of it does."""
     for field in ("region", "exit_region"):
         if "box" in definition.get(field, {}):
-            yield definition[field]["box"]
+            yield _intervals(definition[field]["box"])
+    if definition.get("kind") == "select":
+        yield from map(_intervals, definition["any"])
+    if definition.get("kind") == "band_join":
+        lo, hi = definition["band"]
+        for side in _sides_of(definition, feed):
+            yield [_beside_small(side, definition["on"][side], lo, hi)]
+    if definition.get("kind") == "window_join":
+        for side, conjunction in itertools.product(_sides_of(definition, feed), definition["any"]):
+            named = {name: ends for name, ends in conjunction.items() if name.startswith(f"{side}.")}
+            bands = [
+                _beside_small(side, (left if side == "left" else right), lo, hi)
+                for left, right, lo, hi, *_ in conjunction.get("band", [])
+            ]
+            yield [(name.removeprefix(f"{side}."), lo, hi) for name, lo, hi in _intervals(named) + bands]
 
 
-def _holds(box: Json, point: dict[str, float]) -> bool:
-    """Return whether the closed box holds the point; a longitude range from high to low wraps."""
-    for name, (lo, hi) in box.items():
+def _sides_of(definition: Json, feed: str) -> list[str]:
+    """Return the sides of a join that are the feed: one or none."""
+    feeds = {side: definition[side] for side in ("left", "right")}
+    return [side for side, one in feeds.items() if feed == (one["feed"] if isinstance(one, dict) else one)]
+
+
+def _intervals(box: Json) -> Asked:
+    return [(name, ends[0], ends[1]) for name, ends in box.items()]
+
+
+def _beside_small(side: str, name: str, lo: float | None, hi: float | None) -> tuple[str, float | None, float | None]:
+    """Return where a far number is in band with all numbers of readings, which are small."""
+    if side == "left":
+        return name, lo, hi
+    return name, None if hi is None else -hi, None if lo is None else -lo
+
+
+def _holds(asked: Asked, point: dict[str, float]) -> bool:
+    """Return whether closed intervals hold the point; a longitude range from high to low wraps."""
+    for name, lo, hi in asked:
+        if name not in point:  # an attribute, and a clock reading has none
+            return False
         above, below = lo is None or point[name] >= lo, hi is None or point[name] <= hi
         wraps = name == "lon" and lo is not None and hi is not None and lo > hi
         if not ((above or below) if wraps else (above and below)):

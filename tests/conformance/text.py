@@ -25,7 +25,7 @@ def event_text(event: Json, prefix: str) -> str:
             return f"{event['pattern']} {query_id} {event['stream_id']}@{_seconds(event['began'])}..{at}"
         case "match" | "select" as kind:
             return f"{kind} {query_id} {event['stream_id']}@{at}"
-        case "band_join":
+        case "band_join" if "sign" in event:
             return f"{event['sign']}{query_id} {_pair(event)}@{at}"
         case kind:
             return f"{kind} {query_id} {_pair(event)}@{at}"
@@ -45,7 +45,11 @@ def by_stream(texts: list[str]) -> dict[str, list[str]]:
 
 
 def _pair(event: Json) -> str:
-    return f"{event['left']['stream_id']}~{event['right']['stream_id']}"
+    """Return the streams left~right; of an answer that changed, only the one that changed it is there."""
+    sides = [event[side]["stream_id"] if side in event else "" for side in ("left", "right")]
+    if not any(sides):
+        raise KeyError("left or right")
+    return "~".join(sides)
 
 
 def _seconds(event_time: int) -> str:

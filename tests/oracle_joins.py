@@ -1,0 +1,299 @@
+"""Joins of two feeds: every pair is looked at, whatever happens.
+
+Part of `tests.oracle`; shares no code with `bmq`. What happened to the feeds is known (`FeedState.happenings`); here is
+in which order joins take that in, and what they tell.
+
+    band join     pairs of known streams, by their last readings; after each happening the answer is made anew, and
+                  the difference told
+    window join   pairs of readings; each reading, when it is applied, is put beside each that was applied before it
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from tests.oracle_feeds import FeedState, Happening
+from tests.oracle_join_queries import JoinQuery
+from tests.oracle_queries import Reading
+
+Pairs = dict[tuple[str, str], tuple[Reading, Reading]]
+
+
+@dataclass(frozen=True)
+class PairEvent:
+    """A pair of readings of two streams came or went, was found, or (one side None) the pairs of a query changed."""
+
+    kind: str
+    sign: str
+    query_id: str
+    version: int
+    feeds: tuple[str, str]
+    left: Reading | None
+    right: Reading | None
+    event_time: int
+    reason: str
+
+    @property
+    def pair(self) -> str:
+        """The two streams."""
+        return "~".join("" if reading is None else reading.stream for reading in (self.left, self.right))
+
+    def __str__(self) -> str:
+        """Return the text that scenarios have, with times in milliseconds."""
+        return f"{self.sign or self.kind + ' '}{self.query_id} {self.pair}@{self.event_time}"
+
+
+@dataclass
+class StandingJoin:
+    """A join in force.
+
+    ``since``: how many readings of each side had been applied when it began to count. ``pairs``: its answer, of a band
+    join.
+    """
+
+    query_id: str
+    query: JoinQuery
+    due: int | None
+    awaits_clock: bool
+    since: tuple[int, int]
+    pairs: Pairs
+
+
+class Joins:
+    """All joins, and what they know of the feeds: ``events`` is what they must tell."""
+
+    def __init__(self, states: Mapping[str, FeedState]) -> None:
+        self.events: list[PairEvent] = []
+        self._states = states
+        self._standing: dict[str, StandingJoin] = {}
+        self._known: dict[str, dict[str, Reading]] = defaultdict(dict)
+        self._applied: dict[str, list[Reading]] = defaultdict(list)
+        self._n_gone: Counter[str] = Counter()  # how many of `_applied` no window can give back any more
+
+    def __contains__(self, query_id: str) -> bool:
+        return query_id in self._standing
+
+    # -- commands -----------------------------------------------------------------------------------------
+
+    def has_in_force(self, query_id: str, query: JoinQuery) -> bool:
+        """Return whether a definition says what is in force already."""
+        old = self._standing.get(query_id)
+        return old is not None and (old.query.same_as(query) or old.query.same_as(self._unless_over(query)))
+
+    def put(self, query_id: str, query: JoinQuery, reason: str) -> list[tuple[str, int]]:
+        """Register or replace a join; return (query, version) of what is over at once."""
+        old = self._standing.get(query_id)
+        if old is not None and not old.query.goes_on_as(query):
+            self.remove(query_id, reason, query.version)
+            old = None
+        query = self._unless_over(query)
+        counts_on = old is not None and old.query.windows == query.windows
+        since = old.since if old is not None and counts_on else self._n_applied(query)
+        clock = self._latest(state.clock for state in self._of(query))
+        due = query.expires_at
+        if due is None and query.ttl is not None and clock is not None:
+            due = clock + query.ttl
+        awaits_clock = due is None and query.ttl is not None
+        new = self._standing[query_id] = StandingJoin(query_id, query, due, awaits_clock, since, {})
+        new.pairs = self._answer(query)
+        self.events += _difference(new, {} if old is None else old.pairs, reason)
+        return self._expire_settled()
+
+    def remove(self, query_id: str, reason: str, version: int | None = None) -> None:
+        """Take a join away; ``version``: of an edit that ends its pairs."""
+        standing = self._standing.pop(query_id)
+        if version is not None:
+            standing.query = replace(standing.query, version=version)
+        self.events += _end(standing, reason)
+
+    def _n_applied(self, query: JoinQuery) -> tuple[int, int]:
+        left, right = query.feeds
+        return len(self._applied[left]), len(self._applied[right])
+
+    def _unless_over(self, query: JoinQuery) -> JoinQuery:
+        clock = self._latest(state.clock for state in self._of(query))
+        is_over = query.expires_at is not None and clock is not None and clock > query.expires_at
+        return replace(query, enabled=False) if is_over else query
+
+    # -- readings and time --------------------------------------------------------------------------------
+
+    def advance(self) -> list[tuple[str, int]]:
+        """Take in what happened to the feeds since the last call; return (query, version) of the joins that ended.
+
+        By moment: readings, then streams that fell silent, then queries that end; then by the names of the feeds.
+        """
+        for standing in self._standing.values():
+            starts = [state.start for state in self._of(standing.query) if state.start is not None]
+            if standing.awaits_clock and starts and standing.query.ttl is not None:
+                standing.due, standing.awaits_clock = min(starts) + standing.query.ttl, False
+        happened = [happening for state in self._states.values() for happening in state.happenings]
+        expired: list[tuple[str, int]] = []
+        for happening in sorted(happened, key=lambda one: one[:3]):
+            expired += self._expire_settled(happening.moment)
+            self._happen(happening)
+        expired += self._expire_settled()
+        for state in self._states.values():
+            state.happenings.clear()
+        self._forget_readings()
+        return expired
+
+    def _happen(self, happening: Happening) -> None:
+        feed, last = happening.feed, happening.last
+        if happening.is_expiry:
+            del self._known[feed][last.stream]
+            reason = "stream_expired"
+        else:
+            reason = "moved" if last.stream in self._known[feed] else "first_seen"
+            self._known[feed][last.stream] = last
+            self._applied[feed].append(last)
+        told: list[PairEvent] = []
+        for standing in self._in_order():
+            if feed not in standing.query.feeds:
+                continue
+            if standing.query.kind == "band_join":
+                told += self._change(standing, happening, reason)
+            elif not happening.is_expiry:
+                told += self._find(standing, feed, last, reason)
+        self.events += sorted(told, key=lambda event: ("-", "+", "").index(event.sign))
+
+    def _expire_settled(self, before: int | None = None) -> list[tuple[str, int]]:
+        """End every join that is due, and due before a moment."""
+        ended = []
+        for standing in sorted(self._in_order(), key=lambda one: one.due or 0):
+            due = standing.due
+            if due is None or not any(state.has_passed(due) for state in self._of(standing.query)):
+                continue
+            if before is not None and due >= before:
+                continue
+            del self._standing[standing.query_id]
+            self.events += _end(standing, "query_expired", due)
+            ended.append((standing.query_id, standing.query.version))
+        return ended
+
+    # -- band joins ---------------------------------------------------------------------------------------
+
+    def _answer(self, query: JoinQuery) -> Pairs:
+        """Return the pairs of a band join, with the readings that make them one."""
+        if query.kind != "band_join":
+            return {}
+        left, right = query.feeds
+        return {
+            (one.stream, other.stream): (one, other)
+            for one in self._known[left].values()
+            for other in self._known[right].values()
+            if query.wants(one, other)
+        }
+
+    def _change(self, standing: StandingJoin, happening: Happening, reason: str) -> list[PairEvent]:
+        """Make the answer anew; return what is told of it."""
+        query, before, last = standing.query, standing.pairs, happening.last
+        standing.pairs = self._answer(query)
+        if not query.reports_queries:
+            moment = happening.moment if happening.is_expiry else None
+            moved = {pair: _with(readings, query, happening) for pair, readings in before.items()}
+            return _difference(standing, moved, reason, moment)
+        if before.keys() == standing.pairs.keys():
+            return []
+        left, right = (last if side.feed == happening.feed else None for side in query.sides)
+        return [_event(standing, "", left, right, happening.moment, reason)]
+
+    # -- window joins -------------------------------------------------------------------------------------
+
+    def _find(self, standing: StandingJoin, feed: str, later: Reading, reason: str) -> list[PairEvent]:
+        """Return the pairs that a reading just applied makes with earlier ones of the other feed."""
+        found = []
+        query = standing.query
+        later_side = query.feeds.index(feed)
+        earlier_side = 1 - later_side
+        applied = self._applied[query.feeds[earlier_side]]
+        first = max(standing.since[earlier_side], self._n_gone[query.feeds[earlier_side]])
+        for number in range(first, len(applied)):
+            earlier = applied[number]
+            window_count = query.sides[earlier_side].window_count
+            if window_count is not None and number < len(applied) - window_count:
+                continue
+            if earlier.event_time != later.event_time:
+                is_older = earlier.event_time < later.event_time
+                window_ms = query.sides[earlier_side if is_older else later_side].window_ms
+                if window_ms is not None and abs(later.event_time - earlier.event_time) > window_ms:
+                    continue
+            left, right = (earlier, later) if later_side else (later, earlier)
+            if query.wants(left, right):
+                found.append(_event(standing, "", left, right, max(earlier.event_time, later.event_time), reason))
+        return found
+
+    def _forget_readings(self) -> None:
+        """Let each feed forget its oldest readings, as long as no window join needs them.
+
+        Only a reading that comes out of order can tell.
+        """
+        for feed in self._states:
+            while self._n_gone[feed] < len(self._applied[feed]) and not self._is_needed(feed, self._n_gone[feed]):
+                self._n_gone[feed] += 1
+
+    def _is_needed(self, feed: str, number: int) -> bool:
+        """Return whether a reading is not older than all windows of the joins of its feed with another one."""
+        by_feeds: dict[tuple[str, str], list[StandingJoin]] = defaultdict(list)
+        for standing in self._standing.values():
+            if standing.query.kind == "window_join" and feed in standing.query.feeds:
+                by_feeds[standing.query.feeds].append(standing)
+        reading, n_newer = self._applied[feed][number], len(self._applied[feed]) - number - 1
+        for feeds, some in by_feeds.items():
+            at = feeds.index(feed)
+            sides = [standing.query.sides[at] for standing in some]
+            settled = self._states[feeds[1 - at]].settled
+            in_count = n_newer < max(side.window_count or 0 for side in sides)
+            lengths = [side.window_ms for side in sides if side.window_ms is not None]
+            in_time = bool(lengths) and (settled is None or reading.event_time + max(lengths) >= settled)
+            if number >= min(standing.since[at] for standing in some) and (in_count or in_time):
+                return True
+        return False
+
+    # -- what there is ------------------------------------------------------------------------------------
+
+    def _in_order(self) -> list[StandingJoin]:
+        """Return the joins by the bytes of their ids."""
+        return sorted(self._standing.values(), key=lambda standing: standing.query_id.encode())
+
+    def _of(self, query: JoinQuery) -> Iterator[FeedState]:
+        return (self._states[feed] for feed in query.feeds)
+
+    @staticmethod
+    def _latest(times: Iterator[int | None]) -> int | None:
+        return max((time for time in times if time is not None), default=None)
+
+
+def _difference(standing: StandingJoin, before: Pairs, reason: str, moment: int | None = None) -> list[PairEvent]:
+    """Return the pairs that went, then those that came; ``moment``: of an expiry."""
+    after = standing.pairs
+    told = []
+    for sign, some, others in (("-", before, after), ("+", after, before)):
+        if standing.query.reports_queries:
+            continue
+        for pair in sorted(some.keys() - others.keys(), key=lambda ids: [one.encode() for one in ids]):
+            left, right = some[pair]
+            time = max(left.event_time, right.event_time) if moment is None else moment
+            told.append(_event(standing, sign, left, right, time, reason))
+    return told
+
+
+def _end(standing: StandingJoin, reason: str, moment: int | None = None) -> list[PairEvent]:
+    """Return the pairs of a query that ends."""
+    before, standing.pairs = standing.pairs, {}
+    return _difference(standing, before, reason, moment)
+
+
+def _with(pair: tuple[Reading, Reading], query: JoinQuery, happening: Happening) -> tuple[Reading, Reading]:
+    """Return a pair with the reading that happened in the place of the one before."""
+    left, right = (
+        happening.last if (feed, happening.last.stream) == (happening.feed, one.stream) else one
+        for feed, one in zip(query.feeds, pair, strict=True)
+    )
+    return left, right
+
+
+def _event(
+    standing: StandingJoin, sign: str, left: Reading | None, right: Reading | None, time: int, reason: str
+) -> PairEvent:
+    query = standing.query
+    return PairEvent(query.kind, sign, standing.query_id, query.version, query.feeds, left, right, time, reason)
