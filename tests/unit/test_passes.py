@@ -69,6 +69,26 @@ def test_a_touched_corner_is_no_pass(region: Region) -> None:
     assert visits(region, (-1.0, 9.0), (1.0, 11.0)) == []
 
 
+def test_a_corner_touched_far_from_the_origin_is_no_pass() -> None:
+    """Projected coordinates in metres: what touches in decimals goes through as floats, by less than a roundoff."""
+    box = Region((500_000.0, 499_999.9), (500_000.4, 500_000.4))
+    corners = [[499_999.9, 500_000.1], [500_000.4, 499_999.9], [500_000.1, 500_000.3]]
+    triangle = read_shape("polygon", corners, PLANE)
+
+    assert visits(box, (500_000.9, 500_000.8), (499_999.1, 500_000.0)) == []
+    assert visits(triangle, (500_000.1, 499_999.3), (499_999.7, 500_000.9)) == []
+
+
+def test_the_largest_floats_are_passed_like_others() -> None:
+    far = 1.6e308
+    box = Region((-far / 2, -far / 2), (far / 2, far / 2))
+
+    assert visits(Region((-far / 2,), (far / 2,)), (-far,), (far,)) == [(0.25, 0.75)]
+    assert visits(box, (-far, -far), (far, far)) == [(0.25, 0.75)]
+    assert visits(BOX, (-far, 0.0), (far, 1.0)) == []  # too short a part of the way
+    assert visits(ROUND, (-far, 0.0), (far, 1.0)) == []
+
+
 def test_a_touched_circle_is_no_pass() -> None:
     assert visits(ROUND, (-1.0, 10.0), (11.0, 10.0)) == []
     assert visits(ROUND, (-1.0, 11.0), (11.0, 11.0)) == []

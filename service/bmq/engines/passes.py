@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from bmq.index.areas import Areas
 from bmq.index.packed import PackedQueries
-from bmq.kernels.passes import SHORTEST, globe_stretches, polygon_stretches
+from bmq.kernels.passes import DOUBT, SHORTEST, globe_stretches, polygon_stretches
 from bmq.kernels.shapes import EARTH_RADIUS_METRES
 from bmq.records import Float64s, IndexKind, Int32s, Int64s, Region, Shape, ShapeKind
 
@@ -59,6 +59,8 @@ class Passes:
     def __init__(self, n_dims: int, lonlat: bool) -> None:
         self._n_dims = n_dims
         self._lonlat = lonlat
+        # All coordinates are halved here, which rounds none: then the way from the least float to the largest is one.
+        self._unit = 1.0 if lonlat else 0.5
         self._regions: dict[int, Region] = {}
         self._changed: set[int] = set()  # slots put or removed since the last move
         # What follows is as it was at the last move.
@@ -114,9 +116,9 @@ class Passes:
         for slot in added:
             region = self._regions[slot]
             self._looks[slot]["form"] = _form(region.shape)
-            self._looks[slot]["box"] = _bounding_box(region)
+            self._looks[slot]["box"] = self._unit * np.array(_bounding_box(region))
             if region.shape is not None:
-                self._edges_by_slot[slot] = _edges(region.shape)
+                self._edges_by_slot[slot] = self._unit * _edges(region.shape)
         self._edges = np.concatenate([np.empty((0, 4)), *self._edges_by_slot.values()])
         self._edge_starts = np.cumsum([0, *map(len, self._edges_by_slot.values())], dtype=np.int64)
         self._looks["number"][list(self._edges_by_slot)] = np.arange(len(self._edges_by_slot))
@@ -133,6 +135,7 @@ class Passes:
 
     def _candidates(self, previous: Float64s, current: Float64s) -> tuple[Int32s, Int32s, Float64s]:
         """Return (row, slot, line) where bounding boxes of line and region meet; lines as x, y, dx, dy."""
+        previous, current = self._unit * previous, self._unit * current
         lines = np.zeros((previous.shape[1], 4))
         lines[:, : self._n_dims] = previous.T
         lines[:, 2 : 2 + self._n_dims] = (current - previous).T
@@ -162,8 +165,8 @@ class Passes:
         for form, stretches in ((_BOX, _box_stretches), (_CIRCLE, _circle_stretches)):
             pairs = np.flatnonzero(looks["form"] == form)
             shown = looks["box"][pairs] if form == _BOX else self._edges[self._edge_starts[looks["number"][pairs]]]
-            begins, ends = stretches(shown, lines[pairs])
-            inside = ends - begins > SHORTEST
+            begins, ends, doubts = stretches(shown, lines[pairs])
+            inside = ends - begins > SHORTEST + doubts
             yield pairs[inside], begins[inside], ends[inside]
         pairs = np.flatnonzero(looks["form"] == _POLYGON)
         which, begins, ends = polygon_stretches(self._edge_starts, self._edges, looks["number"][pairs], lines[pairs])
@@ -218,31 +221,45 @@ def _edges(shape: Shape) -> Float64s:
     return np.delete(edges, np.array(shape.ring_starts[1:-1], dtype=np.int64) - 1, axis=0)
 
 
-def _box_stretches(boxes: Float64s, lines: Float64s) -> tuple[Float64s, Float64s]:
-    """Return where each line is inside its box, [lo, hi) in both dimensions: begin and end, none if end <= begin."""
+def _box_stretches(boxes: Float64s, lines: Float64s) -> tuple[Float64s, Float64s, Float64s]:
+    """Return where each line is inside its box, [lo, hi) in both dimensions: begin, end, and how far off both may be.
+
+    None if end <= begin.
+    """
     begins, ends = np.zeros(len(lines)), np.ones(len(lines))
+    begin_doubts, end_doubts = np.zeros(len(lines)), np.zeros(len(lines))
     for k in range(2):
         place, way = lines[:, k], lines[:, 2 + k]
         lo, hi = boxes[:, k], boxes[:, 2 + k]
         still = way == 0.0
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             first, last = (lo - place) / way, (hi - place) / way
+            doubts = np.where(still, 0.0, DOUBT * np.maximum(np.abs(place), np.abs(place + way)) / np.abs(way))
         inside = (lo <= place) & (place < hi)
         first, last = np.minimum(first, last), np.maximum(first, last)
-        begins = np.maximum(begins, np.where(still, np.where(inside, 0.0, np.inf), first))
-        ends = np.minimum(ends, np.where(still, np.where(inside, 1.0, -np.inf), last))
-    return begins, ends
+        first, last = np.where(still, np.where(inside, 0.0, np.inf), first), np.where(still, 1.0, last)
+        begin_doubts = np.where(first > begins, doubts, begin_doubts)
+        end_doubts = np.where(last < ends, doubts, end_doubts)
+        begins, ends = np.maximum(begins, first), np.minimum(ends, last)
+    return begins, ends, begin_doubts + end_doubts
 
 
-def _circle_stretches(circles: Float64s, lines: Float64s) -> tuple[Float64s, Float64s]:
-    """Return where each line is inside its circle, (x, y, radius, 0): begin and end, none if end <= begin."""
+def _circle_stretches(circles: Float64s, lines: Float64s) -> tuple[Float64s, Float64s, Float64s]:
+    """Return where each line is inside its circle, (x, y, radius, 0), as `_box_stretches`; nowhere if beyond 1e150."""
     x, y, dx, dy = lines.T
-    x, y = x - circles[:, 0], y - circles[:, 1]
-    a, b, c = dx * dx + dy * dy, x * dx + y * dy, x * x + y * y - circles[:, 2] ** 2
-    meets = (a > 0.0) & (b * b > a * c)
-    root = np.sqrt(np.where(meets, b * b - a * c, 0.0))
-    a = np.where(meets, a, 1.0)
-    return np.maximum(0.0, (-b - root) / a), np.where(meets, np.minimum(1.0, (-b + root) / a), -np.inf)
+    doubt = DOUBT * np.abs(np.stack([x, x + dx, y, y + dy, *circles.T])).max(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        x, y, radius = x - circles[:, 0], y - circles[:, 1], circles[:, 2]
+        length = np.hypot(dx, dy)
+        moves = length > 0.0
+        length = np.where(moves, length, 1.0)
+        distance = np.abs(x * dy - y * dx) / length
+        # A chord is long that is hardly below the rim, so the doubt is about its depth.
+        meets = moves & (radius - distance > doubt)
+        half = np.sqrt(np.where(meets, (radius - distance) * (radius + distance), 0.0)) / length
+        nearest = -(x * dx + y * dy) / length / length
+        begins, ends = np.maximum(0.0, nearest - half), np.where(meets, np.minimum(1.0, nearest + half), -np.inf)
+    return begins, ends, np.zeros(len(lines))
 
 
 def _numbers(rows: Int32s, slots: Int32s) -> Int32s:

@@ -81,9 +81,11 @@ def _in_scope(engine: "FeedEngine", steps: Steps, rows: Int64s, queries: Int32s)
 
 
 def _points(engine: "FeedEngine", previous: Float64s, current: Float64s, fractions: Float64s) -> Float64s:
-    way = current - previous
     if not engine.feed.lonlat:
-        return previous + way * fractions
+        # Halved, which rounds none: the way from the least float to the largest is one then.
+        points: Float64s = 2 * (previous / 2 + (current / 2 - previous / 2) * fractions)
+        return points
+    way = current - previous
     way[0] = short_way(way[0])
     points = previous + way * fractions
     # Back into [-180, 180) where the way led over the antimeridian.
