@@ -1,6 +1,7 @@
 """The JSON Schemas in docs/schemas: fresh, and true of what the service reads and writes."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,19 @@ def test_events_of_joins_are_as_their_schema_says() -> None:
         check = validator(f"{event['kind'].replace('_', '-')}-event.json")
         check.validate(event)
         assert set(event) <= set(check.schema["properties"])
+
+
+def test_the_events_of_the_documents_are_as_their_schemas_say() -> None:
+    text = (FOLDER.parent / "wire-format.md").read_text(encoding="utf-8")
+    events = [json.loads(found) for found in re.findall(r"\{\"event_id\": .*?\}(?=\n(?!\s))", text, re.DOTALL)]
+    names = {"border": "crossing", "match": "level", "select": "level"}
+
+    kinds = set()
+    for event in events:
+        kinds.add(event["kind"])
+        name = "reading" if "entered" in event else names.get(event["kind"], event["kind"].replace("_", "-"))
+        validator(f"{name}-event.json").validate(event)
+    assert kinds >= {"border", "transition", "match", "band_join"}
 
 
 @pytest.mark.parametrize("status", Status)
