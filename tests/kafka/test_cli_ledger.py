@@ -127,6 +127,70 @@ def test_show_says_how_to_know_who_is_inside_where_nothing_is_written(bmq: Bmq, 
     assert json.loads(bmq("query", "show", "q", "--json").stdout)["inside"] is None
 
 
+@pytest.mark.parametrize(
+    ("kind", "tells"),
+    [
+        ("transition", "what streams did within a time"),
+        ("match", "every reading inside"),
+        ("band_join", "which pairs of streams are in band"),
+    ],
+)
+def test_show_says_what_a_query_tells_that_has_no_members(bmq: Bmq, place: Place, kind: str, tells: str) -> None:
+    write(place, place.topics.control, [definition_record("q", kind=kind)])
+
+    shown = bmq("query", "show", "q").stdout.splitlines()
+
+    assert shown[-1] == f"who is inside: a query of kind {kind} has no members; it tells {tells}."
+
+
+def test_list_says_what_each_kind_is_over(bmq: Bmq, place: Place) -> None:
+    sides = {"left": {"feed": "stocks", "window": "10s"}, "right": {"feed": "quotes", "window": 5}}
+    definitions = {
+        "b": {"kind": "band_join", "left": "s", "right": "q", "on": {"left": "x", "right": "y"}, "band": [None, 1]},
+        "m": DEFINITION | {"kind": "match"},
+        "s": {"kind": "select", "feed": "stocks", "any": [{"price": [0, 1]}, {"price": [2, None], "size": [3, 4]}]},
+        "w": {"kind": "window_join", **sides, "any": [{"band": [["left.x", "right.y", -1, 1]]}]},
+    }
+    write(place, place.topics.control, [(name.encode(), json.dumps(one).encode()) for name, one in definitions.items()])
+
+    lines = bmq("query", "list").stdout.splitlines()
+
+    for line, parts in zip(
+        lines[1:],
+        [
+            ("band_join", "s ~ q", "x - y [null, 1]"),
+            ("match", "stocks", "price [40, 50]"),
+            ("select", "stocks", "price [0, 1] or price [2, null] size [3, 4]"),
+            ("window_join", "stocks ~ quotes", 'band [["left.x", "right.y", -1, 1]]'),
+        ],
+        strict=False,
+    ):
+        assert [part for part in parts if part not in line] == []
+
+
+def test_events_finds_joins_by_the_streams_of_either_side(bmq: Bmq, place: Place) -> None:
+    sides = {
+        side: {"feed": side, "stream_id": stream, "event_time": 1_700_000_000_000, "value": {"price": 1.0}}
+        for side, stream in (("left", "a"), ("right", "z"))
+    }
+    join = {
+        "event_id": "1",
+        "kind": "window_join",
+        "query_id": "q",
+        "query_version": 1,
+        "event_time": 1_700_000_000_000,
+    }
+    write(place, place.topics.events, [(b"a", json.dumps(join | sides).encode()), event_record(2, "+", "z")])
+
+    def found(stream: str) -> list[str]:
+        arguments = ("events", "--from-beginning", "--timeout", "3", "--stream", stream)
+        return [line.split(" ", 2)[2] for line in bmq(*arguments).stdout.splitlines()]
+
+    of_join = "a ~ z satisfy q at price=1 ~ price=1"
+    assert found("a") == [of_join]
+    assert sorted(found("z")) == [of_join, "z entered q at price=45 (moved)"]
+
+
 def test_show_says_that_a_membership_topic_is_not_there(bmq: Bmq, place: Place) -> None:
     write(place, place.topics.control, [definition_record("q")])
 
