@@ -7,8 +7,8 @@ A pair of streams belongs to the shard of its left stream, so that all that is t
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
+from bmq.engines.feed_pair import FeedPair
 from bmq.engines.join_feed import JoinFeed
 from bmq.monitor.clock import FeedClock
 from bmq.monitor.held import HeldReadings
@@ -22,9 +22,6 @@ from bmq.records import (
     Readings,
     Reason,
 )
-
-if TYPE_CHECKING:
-    from bmq.engines.feed_pair import FeedPair
 
 Names = tuple[str, str]
 
@@ -266,11 +263,9 @@ class JoinStage:
                 for held in self._held[name].pages(size):
                     yield {name: JoinRows(held=held)}
 
-    def _pair(self, names: Names) -> "FeedPair":
+    def _pair(self, names: Names) -> FeedPair:
         pair = self._pairs.get(names)
         if pair is None:
-            from bmq.engines.feed_pair import FeedPair
-
             pair = self._pairs[names] = FeedPair(self._feeds[names[0]], self._feeds[names[1]])
         return pair
 

@@ -1,0 +1,220 @@
+"""Band joins that look at the same values: which pairs of streams come within which queries' bands, and leave them.
+
+Values are in order on each side, queries in groups that share a point of a smallest stabbing set. So a change of a
+value costs what it changes, and a search for each group. Knows slots of queries and streams, and numbers.
+"""
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from bmq.index.stabbing import stabbing_groups
+from bmq.kernels.band_changes import Bands, Side, change_values, count_or_write_pairs
+from bmq.kernels.sorted_values import BLOCK, Blocks, in_order
+from bmq.records import Float64s, Int8s, Int32s, Int64s
+
+T = TypeVar("T", bound=np.generic)
+
+FIRST_BLOCKS = 4  # of a side; doubles as needed
+FIRST_ROOM = 1024  # changes that have room at first; doubles as needed
+
+
+@dataclass(frozen=True, slots=True)
+class PairChanges:
+    """What changes of values did, one row a pair that came in band or left it.
+
+    rows : int32[k], ascending: which change. queries : int32[k], slots.
+    others : int32[k], the stream of the other side; -1 where queries are reported.
+    signs : int8[k], +1 in band, -1 no longer; 0 where queries are reported. visits : entries looked at.
+    """
+
+    rows: Int32s
+    queries: Int32s
+    others: Int32s
+    signs: Int8s
+    visits: int
+
+
+@dataclass(frozen=True, slots=True)
+class BandPairs:
+    """Pairs in band: query slot, left and right stream, int32[k] each."""
+
+    queries: Int32s
+    left: Int32s
+    right: Int32s
+
+
+class BandJoin:
+    """Queries ``lo <= left - right <= hi`` over the values of two sides.
+
+    Notes
+    -----
+    Memory: 20 bytes an entry of a block that is at least half full, 12 more a stream; 76 a query. Queries are grouped
+    anew when the next value changes after some came or went, in O(n log n). Source: Agarwal, Xie, Yang and Yu,
+    Monitoring Continuous Band-Join Queries over Dynamic Data, section 2.2. Departure: see docs/decisions/0010.
+    """
+
+    def __init__(self) -> None:
+        self._bands_by_slot: dict[int, tuple[float, float]] = {}
+        self._reports_queries = False
+        self._bands: Bands | None = None
+        self._sides = (_new_side(), _new_side())
+        self._ordered: tuple[tuple[Int64s, Float64s, Int32s], ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self._bands_by_slot)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        sides = sum(array.nbytes for side in self._sides for array in (*side.blocks, side.values, side.keys))
+        bands = () if self._bands is None else self._bands[:-1]
+        return sides + sum(array.nbytes for array in bands if isinstance(array, np.ndarray))
+
+    def put(self, slots: Int32s, lo: Float64s, hi: Float64s, reports_queries: bool = False) -> None:
+        """Add queries: int32[m], float64[m] each; ``lo <= hi``, -inf and inf are unbounded.
+
+        reports_queries : the same for all queries of one `BandJoin`.
+        """
+        self._reports_queries = reports_queries
+        self._bands_by_slot.update(zip(slots.tolist(), zip(lo.tolist(), hi.tolist(), strict=True), strict=True))
+        self._bands = None
+
+    def remove(self, slots: Int32s) -> None:
+        """Forget queries."""
+        for slot in slots.tolist():
+            del self._bands_by_slot[slot]
+        self._bands = None
+
+    def change(self, sides: Int8s, streams: Int32s, values: Float64s, keys: Int64s) -> PairChanges:
+        """Apply changes of values in their order, and return what they do to pairs.
+
+        Parameters
+        ----------
+        sides : int8[n], 0 left, 1 right. streams : int32[n], slots of that side.
+        values : float64[n], finite; NaN: the stream has no value any more.
+        keys : int64[n], a pair's keys must be equal; -1: equal to nothing.
+        """
+        self._ordered = None
+        values = values + 0.0  # -0.0 is 0.0
+        for side in (0, 1):
+            self._make_room(side, int(streams[sides == side].max(initial=-1)) + 1)
+        bands = self._grouped()
+        out = np.empty((4, max(FIRST_ROOM, 2 * sides.size)), dtype=np.int32)
+        done, n_out, visits = 0, 0, 0
+        while True:
+            left, right = self._sides
+            done, n_out, n = change_values(bands, left, right, sides, streams, values, keys, done, out, n_out)
+            visits += n
+            if done == sides.size:
+                break
+            if self._sides[sides[done]].blocks.n[1] == 0:
+                self._more_blocks(int(sides[done]))
+            else:
+                out = np.hstack([out[:, :n_out], np.empty((4, 2 * out.shape[1]), dtype=np.int32)])
+        bands.told[:] = -1
+        return PairChanges(out[0, :n_out], out[1, :n_out], out[2, :n_out], out[3, :n_out].astype(np.int8), visits)
+
+    def pairs(self, slots: Int32s) -> BandPairs:
+        """Return the pairs of queries that are in band now; O(values + pairs) for each query."""
+        if self._ordered is None:
+            self._ordered = tuple(in_order(side.blocks) for side in self._sides)
+        (left_keys, left_values, left_ids), (right_keys, right_values, right_ids) = self._ordered
+        found = []
+        for slot in slots.tolist():
+            lo, hi = self._bands_by_slot[slot]
+            out = np.empty((2, FIRST_ROOM), dtype=np.int32)
+            n = count_or_write_pairs(lo, hi, left_keys, left_values, right_keys, right_values, out)
+            if n > out.shape[1]:
+                out = np.empty((2, n), dtype=np.int32)
+                count_or_write_pairs(lo, hi, left_keys, left_values, right_keys, right_values, out)
+            found.append((np.full(n, slot, dtype=np.int32), left_ids[out[0, :n]], right_ids[out[1, :n]]))
+        none: Int32s = np.empty(0, dtype=np.int32)
+        return (
+            BandPairs(*(np.concatenate([none, *column]) for column in zip(*found, strict=True)))
+            if found
+            else BandPairs(none, none, none)
+        )
+
+    def _grouped(self) -> Bands:
+        if self._bands is None:
+            slots = np.fromiter(self._bands_by_slot, dtype=np.int32)
+            ends = np.array(list(self._bands_by_slot.values()), dtype=np.float64).reshape(-1, 2)
+            lo, hi = np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])
+            groups = stabbing_groups(lo, hi)
+            self._bands = Bands(
+                groups.points,
+                groups.cover_lo,
+                groups.cover_hi,
+                groups.starts,
+                groups.by_lo,
+                groups.by_hi,
+                groups.lo,
+                groups.hi,
+                lo,
+                hi,
+                slots,
+                np.full(slots.size, -1, dtype=np.int64),
+                not self._reports_queries,
+            )
+        return self._bands
+
+    def _make_room(self, side: int, n_streams: int) -> None:
+        old = self._sides[side]
+        n_more = n_streams - old.values.size
+        if n_more <= 0:
+            return
+        n_more = max(n_more, old.values.size)
+        values = np.append(old.values, np.full(n_more, np.nan))
+        self._set_side(side, Side(old.blocks, values, np.append(old.keys, np.zeros(n_more, dtype=np.int64))))
+
+    def _more_blocks(self, side: int) -> None:
+        old = self._sides[side]
+        blocks, n_blocks = old.blocks, old.blocks.counts.size
+        larger = Blocks(
+            _doubled(blocks.sequence),
+            _doubled(blocks.counts),
+            np.concatenate([np.arange(n_blocks, 2 * n_blocks, dtype=np.int32), blocks.free]),
+            np.array([blocks.n[0], n_blocks]),
+            _doubled(blocks.keys),
+            _doubled(blocks.values),
+            _doubled(blocks.ids),
+        )
+        self._set_side(side, Side(larger, old.values, old.keys))
+
+    def _set_side(self, side: int, new: Side) -> None:
+        self._sides = (new, self._sides[1]) if side == 0 else (self._sides[0], new)
+
+    def _check(self) -> None:
+        """State every invariant; for tests."""
+        for side in self._sides:
+            keys, values, ids = in_order(side.blocks)
+            # In order, and each stream that has a value is there once with it.
+            assert np.array_equal(np.lexsort((ids, values, keys)), np.arange(keys.size))
+            assert sorted(ids.tolist()) == np.flatnonzero(~np.isnan(side.values)).tolist()
+            assert np.array_equal(side.values[ids], values)
+            assert np.array_equal(side.keys[ids], keys)
+            used = side.blocks.sequence[: side.blocks.n[0]]
+            free = side.blocks.free[: side.blocks.n[1]]
+            assert sorted([*used, *free]) == list(range(side.blocks.counts.size))
+            assert (side.blocks.counts[used] > 0).all()
+
+
+def _doubled(array: npt.NDArray[T]) -> npt.NDArray[T]:
+    return np.concatenate([array, np.empty_like(array)])
+
+
+def _new_side() -> Side:
+    n = FIRST_BLOCKS
+    blocks = Blocks(
+        np.zeros(n, dtype=np.int32),
+        np.zeros(n, dtype=np.int32),
+        np.arange(n, dtype=np.int32),
+        np.array([0, n]),
+        np.zeros(n * BLOCK, dtype=np.int64),
+        np.zeros(n * BLOCK),
+        np.zeros(n * BLOCK, dtype=np.int32),
+    )
+    return Side(blocks, np.empty(0), np.empty(0, dtype=np.int64))
