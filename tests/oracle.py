@@ -106,13 +106,13 @@ class Oracle:
             self._put_join(offset, query_id, definition)
             return
         old, query = self._standing.get(query_id), read_query(offset + 1, definition, self._feeds)
-        if old is not None and old.query.same_as(query):
+        state, as_put = self._states[query.feed], query
+        if query.expires_at is not None and state.clock is not None and state.clock > query.expires_at:
+            query = replace(query, enabled=False)  # it is over before it begins
+        if old is not None and (old.query.same_as(as_put) or old.query.same_as(query)):
             self.answers.append(Answer(offset, query_id, "unchanged"))
             return
         self.answers.append(Answer(offset, query_id, "accepted"))
-        state = self._states[query.feed]
-        if query.expires_at is not None and state.clock is not None and state.clock > query.expires_at:
-            query = replace(query, enabled=False)  # it is over before it begins
         new = Standing(query_id, query, *_due(query, state))
         if query.stream_ttl is not None:
             ends = {stream: last.event_time + query.stream_ttl for stream, last in state.known.items()}

@@ -43,3 +43,20 @@ def test_a_query_that_ends_has_the_members_it_had_then() -> None:
     service.run_batch([], {"f": [reading(*move) for move in moves]})
 
     assert [(event["sign"], event["stream_id"]) for event in service.events] == [("+", "goes"), ("-", "goes")]
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_query_that_is_over_is_unchanged_by_the_same_definition_until_its_end_is_settled(*, restart: bool) -> None:
+    service = PureService({"f": Feed("f", "f", "id", ("x",), "ts", max_lateness_ms=10)}, 1)
+    definition = json.dumps(BOX | {"expires_at": 15}).encode()
+    service.run_batch([], {"f": [reading("a", 10, 1.0), reading("a", 20, 1.0)]})
+
+    for _ in range(2):
+        service.run_batch([("q", definition)], {})
+        if restart:
+            service.restart_from_snapshot()
+    service.run_batch([], {"f": [reading("a", 26, 1.0)]})
+    service.run_batch([("q", definition)], {})
+
+    assert [reply["status"] for reply in service.replies] == ["accepted", "unchanged", "expired", "accepted", "expired"]
+    assert service.events == []

@@ -301,12 +301,10 @@ class Monitor:
     def _put(self, command: Put) -> Applied:
         query = command.query
         feed_before = self._feed_by_query.get(query.query_id)
-        if feed_before is not None and _same_definition(self._in_force(query.query_id), query):
+        if feed_before is not None and self._is_unchanged(query):
             return Applied([Reply(query.query_id, Status.UNCHANGED, command.offset)], [], [])
         due = self._due(query)
-        if query.expires_at is not None and self._clocks[query.feed].now.time > query.expires_at:
-            # It ends before it begins: what it replaces ends, and nothing enters.
-            query = replace(query, enabled=False)
+        query = self._unless_over(query)
         pairs = []
         reason = Reason.QUERY_REGISTERED if feed_before is None else Reason.QUERY_UPDATED
         if query.query_id in self._joins:
@@ -399,7 +397,17 @@ class Monitor:
         engine = self._engines[self._feed_by_query[query_id]]
         return engine.queries.query(engine.queries.slot(query_id))
 
+    def _is_unchanged(self, query: RegionQuery) -> bool:
+        # Between the settled time and the clock one may be over and still be there: without effect, as it was put.
+        in_force = replace(self._in_force(query.query_id), version=query.version)
+        return in_force in (query, self._unless_over(query))
+
     # -- life times ---------------------------------------------------------------------------------------
+
+    def _unless_over(self, query: RegionQuery) -> RegionQuery:
+        """Return the query, without effect where it is over before it begins: what it replaces ends, nothing enters."""
+        is_over = query.expires_at is not None and self._clocks[query.feed].now.time > query.expires_at
+        return replace(query, enabled=False) if is_over else query
 
     def _due(self, query: RegionQuery) -> int:
         """Return when a query that is put now ends; NEVER: not at all, or its feed has no clock yet."""
@@ -441,7 +449,3 @@ class Monitor:
 def _as_told(old: Query, new: RegionQuery | JoinQuery) -> Query:
     """Return a query as the events carry it that its replacement by one of another kind causes."""
     return replace(old, version=new.version, tags=new.tags, output_topic=new.output_topic)
-
-
-def _same_definition(one: RegionQuery, other: RegionQuery) -> bool:
-    return replace(one, version=0) == replace(other, version=0)
