@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bmq.engines.window_join import Window, WindowJoin
+from bmq.engines.window_search import Costs
 from bmq.records import Band, Bools, Conjunction, Int32s, JoinQuery, JoinSide, Kind, Region, Where
 
 pytestmark = pytest.mark.property
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.property
 N_SLOTS = 4
 N_COLUMNS = (2, 2)  # of each side the second is an attribute, which may be no number
 NO_NUMBER = -np.inf
+EACH_WAY = (Costs(pair=0.0), Costs(pair=1.0, box=0.0, reading=0.0), Costs())
 LEAST = -np.finfo(np.float64).max  # the lower end of an interval of an attribute that has none
 
 # Coarse, so that readings meet ends of intervals, bands and windows; with tenths, so that differences are rounded.
@@ -199,9 +201,11 @@ def cut(data: st.DataObject, applied: Sequence[Reading]) -> list[Sequence[Readin
     return [applied[begin:end] for begin, end in itertools.pairwise(ends)]
 
 
-@given(data=st.data(), cluster=st.sampled_from([1, 3, 1 << 16]))
-def test_pairs_are_those_of_the_rules_wherever_queries_come_and_batches_end(data: st.DataObject, cluster: int) -> None:
-    joining = Joining(WindowJoin(*N_COLUMNS, cluster=cluster))
+@given(data=st.data(), cluster=st.sampled_from([1, 3, 1 << 16]), costs=st.sampled_from(EACH_WAY))
+def test_pairs_are_those_of_the_rules_wherever_queries_come_and_batches_end(
+    data: st.DataObject, cluster: int, costs: Costs
+) -> None:
+    joining = Joining(WindowJoin(*N_COLUMNS, cluster=cluster, costs=costs))
     standing: dict[int, tuple[JoinQuery, int]] = {}
     for _ in range(data.draw(st.integers(1, 4), label="steps")):
         for slot in data.draw(st.sets(st.sampled_from(sorted(standing))), label="removed") if standing else ():
@@ -257,9 +261,13 @@ def one_query(left: Length, right: Length, *bands: Band) -> JoinQuery:
 
 
 def pairs_of(query: JoinQuery, *applied: Reading) -> list[tuple[int, int]]:
-    joining = Joining(WindowJoin(*N_COLUMNS))
-    joining.put(0, query)
-    return [(earlier, later) for later, _, earlier in joining.read(applied)]
+    found = []
+    for costs in EACH_WAY:
+        joining = Joining(WindowJoin(*N_COLUMNS, costs=costs))
+        joining.put(0, query)
+        found.append([(earlier, later) for later, _, earlier in joining.read(applied)])
+    assert found[0] == found[1] == found[2]
+    return found[0]
 
 
 def left(time: int, value: float = 0.0) -> Reading:

@@ -1,9 +1,9 @@
 """Conjunctions of window joins as boxes of one space, in which a pair of readings is a point.
 
     axis                            coordinate of (l, r)          box of a query
-    left column                     l.qty                         [10, 20)
-    right column                    r.qty                         [-inf, inf): not asked
+    column of one side              l.qty                         [10, 20)
     difference of two columns       l.price - r.price             [-1, 1]: a band
+    equality of two fields          l.symbol - r.symbol           [0, 0], texts being numbers
     time                            r's time - l's time           [-right window, left window]
     rank                            +k or -k                      [-right count, left count]
 
@@ -13,217 +13,270 @@ where the earlier one is the left one.
 Notes
 -----
 Source: Lim et al., *Continuous Query Processing in Data Streams Using Duality of Data and Queries*, SIGMOD 2006,
-section 6.
-Departures:
+section 6. Departures:
 
 - A band is an interval of the difference, exact to the last bit. The paper keeps the two columns as axes, on which a
-  band is a diagonal stripe, and cuts it into four boxes (object decomposition): these hold much more than the stripe,
-  every query counts four times, and what is found has to be tested again.
-- Time and rank are signed, so that one axis serves the windows of both sides; windows of different lengths and
-  kinds are in one index.
-- Disjunctions are as in the paper: a box for each conjunction.
+  band is a diagonal stripe, and cuts it into four boxes (object decomposition). These hold more than the stripe, a
+  query counts up to four times, and what is found has to be tested again.
+- Time and rank are signed, so that one axis serves the windows of both sides; windows of all lengths and kinds are
+  in one index.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable
+from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
 
+from bmq.engines.window_records import Window
 from bmq.index.base import MatchIndex
 from bmq.kernels.window_pairs import LARGEST
-from bmq.records import Conjunction, Float64s, Int32s, Int64s, JoinQuery
+from bmq.records import Conjunction, Float64s, Int32s, JoinQuery
 
-NONE = -1  # in place of a column: the axis is not of this side
+MOST_PARTS = 8  # of a union: each is a search for each new reading; more would leave out little that fewer do not
+EVERYWHERE: Float64s = np.array([[-np.inf], [np.inf]])  # a union that leaves out nothing
+NONE = -1  # in place of a query's slot: the box is free
+EQUAL = (0.0, math.nextafter(0.0, 1.0))
+
+
+class Measure(Enum):
+    """What an axis is of."""
+
+    LEFT = "column of the left reading"
+    RIGHT = "column of the right reading"
+    BAND = "difference of two columns"
+    EQUALITY = "equality of two fields"
+    TIME = "difference of the event times"
+    RANK = "rank among the last readings"
 
 
 class Axis(NamedTuple):
-    """What is measured on an axis: a column of one side, or the left one's less the right one's."""
+    """An axis: what it measures, of which columns or fields; None: of none."""
 
-    left: int
-    right: int
+    measure: Measure
+    left: int | str | None = None
+    right: int | str | None = None
 
 
-TIME = Axis(-2, -2)
-RANK = Axis(-3, -3)
-
-MOST_PARTS = 8  # of a union: each is a search for each new reading; more would leave out little that fewer do not
+TIME = Axis(Measure.TIME)
+RANK = Axis(Measure.RANK)
 
 Interval = tuple[float, float]  # half-open
-Box = Mapping[Axis, Interval]
+Box = dict[Axis, Interval]  # what is not there is unbounded
 
 
-def boxes_of(query: JoinQuery) -> list[dict[Axis, Interval]]:
-    """Return the boxes of a query, by axis; what is not there is unbounded. Conjunctions that never hold have none."""
-    windows = _window_intervals(query)
-    boxes = [_box(conjunction, windows) for conjunction in query.alternatives]
+def boxes_of(query: JoinQuery) -> list[Box]:
+    """Return the boxes of a query: one for each conjunction that can hold at all."""
+    of_all = _intervals_of_all(query)
+    boxes = [_box(conjunction, of_all) for conjunction in query.alternatives]
     return [box for box in boxes if all(lo < hi for lo, hi in box.values())]
 
 
-def _window_intervals(query: JoinQuery) -> dict[Axis, Interval]:
+def _intervals_of_all(query: JoinQuery) -> Box:
     left, right = query.left, query.right
-    intervals = {}
-    for axis, ends in (
+    intervals: Box = {}
+    for axis, lengths in (
         (TIME, (right.window_ms, left.window_ms)),
         (RANK, (right.window_count, left.window_count)),
     ):
-        if ends != (None, None):
-            lo, hi = (np.inf if end is None else float(end) for end in ends)
-            intervals[axis] = (-lo, _behind(hi))
+        if lengths != (None, None):
+            back, on = (math.inf if length is None else float(length) for length in lengths)
+            intervals[axis] = (-back, _behind(on))
+    if left.equal is not None:
+        intervals[Axis(Measure.EQUALITY, left.equal, right.equal)] = EQUAL
     return intervals
 
 
-def _box(conjunction: Conjunction, windows: Box) -> dict[Axis, Interval]:
-    box = dict(windows)
-    for side, region in enumerate((conjunction.left, conjunction.right)):
-        for column, interval in enumerate(zip(region.lo, region.hi, strict=True)):
-            if interval != (-np.inf, np.inf):
-                box[Axis(column, NONE) if side == 0 else Axis(NONE, column)] = interval
+def _box(conjunction: Conjunction, of_all: Box) -> Box:
+    box = dict(of_all)
+    for column, interval in enumerate(zip(conjunction.left.lo, conjunction.left.hi, strict=True)):
+        if interval != (-math.inf, math.inf):
+            box[Axis(Measure.LEFT, left=column)] = interval
+    for column, interval in enumerate(zip(conjunction.right.lo, conjunction.right.hi, strict=True)):
+        if interval != (-math.inf, math.inf):
+            box[Axis(Measure.RIGHT, right=column)] = interval
     for band in conjunction.bands:
-        axis = Axis(band.left, band.right)
-        lo, hi = box.get(axis, (-np.inf, np.inf))
+        axis = Axis(Measure.BAND, band.left, band.right)
+        lo, hi = box.get(axis, (-math.inf, math.inf))
         # Not -inf, which stands for "no number": even a band without ends asks for two numbers.
         box[axis] = (max(lo, band.lo, -LARGEST), min(hi, _behind(band.hi)))
     return box
 
 
 def _behind(end: float) -> float:
-    return float(np.nextafter(end, np.inf))
+    return math.nextafter(end, math.inf)
 
 
 class WindowBoxes:
-    """The boxes of the queries that compare by the same fields, in one index.
+    """The boxes of all queries, by number, in one index.
 
     Axes come with the first query that needs them; then the index is built anew. They go when no query is left.
 
     Parameters
     ----------
     make_index : for how many dimensions.
+
+    Attributes
+    ----------
+    axes : of the space.
+    query_by_box : int32[n_boxes], slots; ``NONE``: the box is free.
+    ends : float64[n_boxes, d, 2], lower and upper ends.
     """
 
     def __init__(self, make_index: Callable[[int], MatchIndex]) -> None:
         self._make_index = make_index
-        self.axes: tuple[Axis, ...] = ()
-        self.index: MatchIndex | None = None
-        self._standing: dict[int, list[dict[Axis, Interval]]] = {}
+        self._queries: dict[int, JoinQuery] = {}
         self._waiting: dict[int, None] = {}  # slots whose boxes are not in the index yet
-        self._boxes: dict[int, list[int]] = {}
-        self._free: list[int] = []
-        self._n_boxes = 0
-        self.query_by_box: Int32s = np.empty(0, dtype=np.int32)
-        self._ends: Float64s = np.empty((2, 0, 0))  # lower and upper ends by axis and box
         self._unions: list[Float64s] | None = None
-        self.n_disjunctions = 0
+        self._clear(())
 
     def __len__(self) -> int:
-        return len(self._standing)
+        return len(self._queries)
 
     @property
-    def n_boxes(self) -> int:
+    def n_live(self) -> int:
         """How many conjunctions are in the index."""
         return self._n_boxes - len(self._free)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the index, and of the ends beside it."""
-        return self._ends.nbytes + self.query_by_box.nbytes + (self.index.nbytes if self.index is not None else 0)
+        """Bytes of the indexes, and of the ends beside them."""
+        n_bytes = self.ends.nbytes + self.query_by_box.nbytes + self.index.nbytes
+        return n_bytes + sum(index.nbytes for index in self._by_side.values())
 
     def put(self, slot: int, query: JoinQuery) -> None:
         """Add a query. It goes into the index when that is next asked, together with all others that came."""
-        self._standing[slot] = boxes_of(query)
+        self._queries[slot] = query
         self._waiting[slot] = None
-        self.n_disjunctions += len(self._standing[slot]) > 1
 
     def remove(self, slot: int) -> None:
         """Forget a query."""
-        self.n_disjunctions -= len(self._standing.pop(slot)) > 1
+        del self._queries[slot]
         if slot in self._waiting:
             del self._waiting[slot]
-            return
-        boxes = np.array(self._boxes.pop(slot), dtype=np.int32)
-        assert self.index is not None
-        self.index.deregister(boxes)
-        self.query_by_box[boxes] = NONE
-        self._free += boxes.tolist()
-        self._unions = None
-        if not self._standing:
+        else:
+            boxes = np.array(self._boxes.pop(slot), dtype=np.int32)
+            for index in (self.index, *self._by_side.values()):
+                index.deregister(boxes)
+            self.query_by_box[boxes] = NONE
+            self._free += boxes.tolist()
+            self._unions = None
+        if not self._queries:
             self._clear(())
 
     def settle(self) -> None:
         """Put into the index what came since the last call."""
         if not self._waiting:
             return
-        known = set(self.axes)
-        more = {axis: None for slot in self._waiting for box in self._standing[slot] for axis in box}
-        added = tuple(axis for axis in more if axis not in known)
-        if added or self.index is None:
+        boxes = {slot: boxes_of(self._queries[slot]) for slot in self._waiting}
+        added = dict.fromkeys(axis for of_one in boxes.values() for box in of_one for axis in box)
+        for axis in self.axes:
+            added.pop(axis, None)
+        if added:
             self._clear((*self.axes, *added))
-            self._waiting = dict.fromkeys(self._standing)
-        self._register(list(self._waiting))
+            boxes = {slot: boxes_of(query) for slot, query in self._queries.items()}
+        self._register(boxes)
         self._waiting = {}
 
-    def parts_of(self, side: int, columns: Float64s, event_times: Int64s) -> Float64s:
+    # -- questions ----------------------------------------------------------------------------------------
+
+    def parts_of(self, side: int, window: Window) -> Float64s:
         """Return what readings of one side bring to each axis, float64[d, n]; coordinates are left less right.
 
-        The axis of ranks has zeros: ranks are of pairs.
+        -inf on the left and inf on the right is no number. The axis of ranks has zeros: ranks are of pairs.
         """
-        parts = np.zeros((len(self.axes), event_times.size))
+        parts = np.zeros((len(self.axes), len(window)))
         for k, axis in enumerate(self.axes):
-            column = axis[side]
+            of_side = (axis.left, axis.right)[side]
             if axis == TIME:
-                parts[k] = -event_times
-            elif column >= 0:
-                is_right_alone = side == 1 and axis.left == NONE
-                parts[k] = -columns[column] if is_right_alone else columns[column]
+                parts[k] = -window.event_times
+            elif isinstance(of_side, int):
+                column = window.columns[of_side]
+                parts[k] = -column if axis.measure is Measure.RIGHT else column
                 if side == 1:
-                    parts[k][columns[column] == -np.inf] = np.inf
+                    parts[k][column == -np.inf] = np.inf
+            elif isinstance(of_side, str) and of_side in window.keys:  # else the last query that compared it has gone
+                keys = window.keys[of_side]
+                parts[k] = np.where(keys < 0, -np.inf if side == 0 else np.inf, keys)
         return parts
 
     def unions(self) -> list[Float64s]:
         """Return, for each axis, where boxes are at all: disjoint intervals, float64[2, k] with k <= `MOST_PARTS`."""
         if self._unions is None:
-            live = self.query_by_box[: self._n_boxes] != NONE
-            self._unions = [_union(*self._ends[:, k, : self._n_boxes][:, live]) for k in range(len(self.axes))]
+            live = self.ends[: self._n_boxes][self.query_by_box[: self._n_boxes] != NONE]
+            self._unions = [_union(live[:, k, 0], live[:, k, 1]) for k in range(len(self.axes))]
         return list(self._unions)
+
+    def live(self) -> Int32s:
+        """Return the numbers of all boxes."""
+        return np.flatnonzero(self.query_by_box[: self._n_boxes] != NONE).astype(np.int32)
+
+    def by_side(self, side: int) -> MatchIndex | None:
+        """Return the index of the boxes on the axes of one side's columns; None: there are no such axes."""
+        axes = self.axes_of(side)
+        if not axes:
+            return None
+        if side not in self._by_side:
+            index = self._by_side[side] = self._make_index(len(axes))
+            live = self.live()
+            index.register(live, *self.ends[live][:, axes].transpose(2, 1, 0))
+        return self._by_side[side]
+
+    def axes_of(self, side: int) -> list[int]:
+        """Return the axes of one side's columns."""
+        measure = (Measure.LEFT, Measure.RIGHT)[side]
+        return [k for k, axis in enumerate(self.axes) if axis.measure is measure]
+
+    # -- changes ------------------------------------------------------------------------------------------
 
     def _clear(self, axes: tuple[Axis, ...]) -> None:
         self.axes = axes
         self.index = self._make_index(max(len(axes), 1))
-        self._boxes, self._free, self._n_boxes = {}, [], 0
-        self._ends = np.empty((2, len(axes), 0))
-        self.query_by_box = np.empty(0, dtype=np.int32)
+        self._by_side: dict[int, MatchIndex] = {}
+        self._boxes: dict[int, list[int]] = {}
+        self._free: list[int] = []
+        self._n_boxes = 0
+        self.query_by_box: Int32s = np.empty(0, dtype=np.int32)
+        self.ends: Float64s = np.empty((0, len(axes), 2))
         self._unions = None
 
-    def _register(self, slots: Iterable[int]) -> None:
-        place = {axis: k for k, axis in enumerate(self.axes)}
-        numbers, queries, places, boxes, intervals = [], [], [], [], []
-        for slot in slots:
-            self._boxes[slot] = []
-            for box in self._standing[slot]:
-                number = self._free.pop() if self._free else self._n_boxes
-                self._n_boxes = max(self._n_boxes, number + 1)
-                self._boxes[slot].append(number)
-                numbers.append(number)
-                queries.append(slot)
-                for axis, interval in box.items():
-                    boxes.append(number)
-                    places.append(place[axis])
-                    intervals.append(interval)
-        if not numbers:
+    def _register(self, boxes: dict[int, list[Box]]) -> None:
+        numbers = np.array([self._number(slot) for slot, of_one in boxes.items() for _ in of_one], dtype=np.int32)
+        for slot, of_one in boxes.items():
+            if not of_one:
+                self._boxes[slot] = []
+        if not numbers.size:
             return
         self._make_room()
-        self.query_by_box[numbers] = queries
-        self._ends[0, :, numbers], self._ends[1, :, numbers] = -np.inf, np.inf
-        if intervals:
-            self._ends[:, places, boxes] = np.array(intervals).T
-        assert self.index is not None
-        self.index.register(np.array(numbers, dtype=np.int32), self._ends[0][:, numbers], self._ends[1][:, numbers])
+        self.query_by_box[numbers] = [slot for slot, of_one in boxes.items() for _ in of_one]
+        place = {axis: k for k, axis in enumerate(self.axes)}
+        every = [box for of_one in boxes.values() for box in of_one]
+        self.ends[numbers] = (-np.inf, np.inf)
+        owners = np.repeat(numbers, [len(box) for box in every])
+        self.ends[owners, [place[axis] for box in every for axis in box]] = [
+            interval for box in every for interval in box.values()
+        ]
+        ends = np.ascontiguousarray(self.ends[numbers].transpose(2, 1, 0))
+        self.index.register(numbers, *ends)
+        for side, index in self._by_side.items():
+            index.register(numbers, *ends[:, self.axes_of(side)])
         self._unions = None
 
+    def _number(self, slot: int) -> int:
+        """Return the number of one more box of a query."""
+        if self._free:
+            number = self._free.pop()
+        else:
+            number, self._n_boxes = self._n_boxes, self._n_boxes + 1
+        self._boxes.setdefault(slot, []).append(number)
+        return number
+
     def _make_room(self) -> None:
-        n_more = self._n_boxes - self._ends.shape[2]
+        n_more = self._n_boxes - self.query_by_box.size
         if n_more > 0:
-            n_more = max(n_more, self._ends.shape[2])
-            self._ends = np.concatenate((self._ends, np.zeros((2, len(self.axes), n_more))), axis=2)
+            n_more = max(n_more, self.query_by_box.size)
+            self.ends = np.concatenate((self.ends, np.zeros((n_more, *self.ends.shape[1:]))))
             self.query_by_box = np.append(self.query_by_box, np.full(n_more, NONE, dtype=np.int32))
 
     def _check(self) -> None:
@@ -231,16 +284,15 @@ class WindowBoxes:
         self.settle()
         used = [number for boxes in self._boxes.values() for number in boxes]
         assert sorted([*used, *self._free]) == list(range(self._n_boxes))
-        assert self._boxes.keys() == self._standing.keys()
+        assert sorted(used) == self.live().tolist()
+        assert self._boxes.keys() == self._queries.keys()
         for slot, boxes in self._boxes.items():
             assert (self.query_by_box[boxes] == slot).all()
-            for number, box in zip(boxes, self._standing[slot], strict=True):
+            for number, box in zip(boxes, boxes_of(self._queries[slot]), strict=True):
                 ends = [box.get(axis, (-np.inf, np.inf)) for axis in self.axes]
-                assert (np.reshape(ends, (-1, 2)) == self._ends[:, :, number].T).all()
-        assert (self.query_by_box[self._free] == NONE).all()
-        assert self.n_disjunctions == sum(len(boxes) > 1 for boxes in self._boxes.values())
-        if self.index is not None:
-            self.index._check()
+                assert (self.ends[number] == np.reshape(ends, (-1, 2))).all()
+        for index in (self.index, *self._by_side.values()):
+            index._check()
 
 
 def _union(lo: Float64s, hi: Float64s) -> Float64s:

@@ -1,82 +1,31 @@
 """Window joins of two feeds: which pairs of readings within sliding windows satisfy which queries.
 
-Spatial Join CQ: pairs that may be joined are points, the queries' conjunctions are boxes, and a cluster of points at a
-time is joined with the boxes.
+Spatial Join CQ: pairs of readings are points, the queries' conjunctions are boxes.
 
-    windows ─► ranges of pairs ─► clusters of points ─► index of boxes ─► where, equal, since ─► pairs
-               (window_ranges)                          (window_boxes)
+    windows ─► pairs that boxes hold (window_search) ─► since, where ─► in order
 
 Knows rows and slots. What a window still holds is for its owner to say, who asks `WindowJoin.keep`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable
 
 import numpy as np
 
-from bmq.engines.window_boxes import RANK, WindowBoxes
-from bmq.engines.window_ranges import EVERYWHERE, Asked, narrowest
+from bmq.engines.window_boxes import WindowBoxes
+from bmq.engines.window_conditions import WindowConditions
+from bmq.engines.window_records import Fits, Window, WindowPairs
+from bmq.engines.window_search import CLUSTER, Costs, WindowSearch
 from bmq.index.base import MatchIndex
 from bmq.index.select import SelectIndex
-from bmq.kernels.window_pairs import coordinates, pairs_of_ranges
-from bmq.records import NEVER, Bools, Float64s, Int32s, Int64s, JoinQuery, Where
+from bmq.records import NEVER, Bools, Int32s, Int64s, JoinQuery
 
-# Pairs that are joined with the index at a time: 8 bytes an axis each, so some megabytes.
-CLUSTER = 1 << 16
+__all__ = ["Window", "WindowJoin", "WindowPairs"]
 
+COSTS = Costs()
 ALL_GONE = 2**63 - 1  # the number of a first reading that never comes
 
-Fields = tuple[str | None, str | None]
-Fits = Callable[[int, Where, Int32s], Bools]
 
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """Readings of one side that may be joined, in the order in which they were applied.
-
-    Attributes
-    ----------
-    columns : float64[c, n], the feed's dimensions, then its attributes as numbers; -inf: no number.
-    event_times : int64[n], epoch ms.
-    codes : int32[n], of the attributes; zeros where the feed has none.
-    keys : field -> int64[n], equal numbers for equal texts; -1: equal to nothing. For each field that is compared.
-    first : the number of row 0 among all readings that were ever applied of the feed; the others follow.
-    positions : int64[n], ascending, where each stands in the merged sequence of both feeds; negative: before this
-        batch.
-    own : bool[n], whether it may be part of a pair here.
-    """
-
-    columns: Float64s
-    event_times: Int64s
-    codes: Int32s
-    keys: Mapping[str, Int64s]
-    first: int
-    positions: Int64s
-    own: Bools
-
-
-@dataclass(frozen=True, slots=True)
-class WindowPairs:
-    """Pairs of rows of two windows, and the query that each satisfies; visits: candidates looked at.
-
-    queries, left_rows, right_rows : int32[k], by the position of the later reading, the query's slot, and the position
-        of the earlier reading.
-    """
-
-    queries: Int32s
-    left_rows: Int32s
-    right_rows: Int32s
-    visits: int
-
-
-class _Found(NamedTuple):
-    queries: Int32s
-    left_rows: Int32s
-    right_rows: Int32s
-
-    def at(self, rows: Int64s | Bools) -> "_Found":
-        return _Found(self.queries[rows], self.left_rows[rows], self.right_rows[rows])
+_Found = tuple[Int32s, Int32s, Int32s]  # queries, left rows, right rows
 
 
 class WindowJoin:
@@ -86,14 +35,13 @@ class WindowJoin:
     ----------
     n_left_columns, n_right_columns : columns of a window of each side.
     make : makes an index of so many dimensions.
-    cluster : as the constant; tests set it low.
+    cluster, costs : as in `window_search`; tests make clusters small, and one way free.
 
     Notes
     -----
     Source: Lim et al., *Continuous Query Processing in Data Streams Using Duality of Data and Queries*, SIGMOD 2006,
     section 6.
-    Departures: see `window_boxes`; and pairs that no query can want are not made at all (`window_ranges`). Queries that
-    compare different fields for equality have an index for each two fields.
+    Departures: see `window_boxes` and `window_search`.
     """
 
     def __init__(
@@ -103,12 +51,13 @@ class WindowJoin:
         *,
         make: Callable[[int], MatchIndex] = SelectIndex,
         cluster: int = CLUSTER,
+        costs: Costs = COSTS,
     ) -> None:
         self._n_columns = (n_left_columns, n_right_columns)
-        self._make = make
         self._cluster = cluster
+        self._costs = costs
         self._queries: dict[int, JoinQuery] = {}
-        self._boxes: dict[Fields, WindowBoxes] = {}
+        self._boxes = WindowBoxes(make)
         self._since: Int64s = np.zeros((2, 0), dtype=np.int64)  # by side and slot, ALL_GONE: no query
         self._longest_ms: Int64s = np.zeros((2, 0), dtype=np.int64)  # by side and slot, -1: no such window
         self._longest_count: Int64s = np.zeros((2, 0), dtype=np.int64)  # by side and slot, 0: no such window
@@ -120,7 +69,8 @@ class WindowJoin:
     @property
     def nbytes(self) -> int:
         """Bytes of the indexes, and of what is kept by slot."""
-        return sum(boxes.nbytes for boxes in self._boxes.values()) + self._since.nbytes + self._has_where.nbytes
+        by_slot = (self._since, self._longest_ms, self._longest_count, self._has_where)
+        return self._boxes.nbytes + sum(column.nbytes for column in by_slot)
 
     def put(self, slot: int, query: JoinQuery, since: tuple[int, int]) -> None:
         """Register a query.
@@ -152,10 +102,7 @@ class WindowJoin:
             self._longest_ms[side, slot] = -1 if one.window_ms is None else one.window_ms
             self._longest_count[side, slot] = one.window_count or 0
             self._has_where[side, slot] = bool(one.where)
-        fields = query.left.equal, query.right.equal
-        if fields not in self._boxes:
-            self._boxes[fields] = WindowBoxes(self._make)
-        self._boxes[fields].put(slot, query)
+        self._boxes.put(slot, query)
 
     def remove(self, slot: int) -> None:
         """Forget a query.
@@ -165,12 +112,9 @@ class WindowJoin:
         KeyError
             The slot is not in use.
         """
-        query = self._queries.pop(slot)
+        del self._queries[slot]
         self._since[:, slot], self._longest_ms[:, slot], self._longest_count[:, slot] = ALL_GONE, -1, 0
-        fields = query.left.equal, query.right.equal
-        self._boxes[fields].remove(slot)
-        if not len(self._boxes[fields]):
-            del self._boxes[fields]
+        self._boxes.remove(slot)
 
     def find(self, left: Window, right: Window, fits: Fits) -> WindowPairs:
         """Return the pairs whose later reading is new, that is, has a position from 0 on.
@@ -187,24 +131,25 @@ class WindowJoin:
         feed.
         """
         windows = left, right
-        conditions = _Conditions(self._queries, self._has_where, windows, fits)
-        parts: list[_Found] = []
+        self._boxes.settle()
+        none: Int32s = np.empty(0, dtype=np.int32)
+        parts = [(none, none, none)]
         visits = 0
-        for fields, boxes in self._boxes.items():
-            boxes.settle()
-            if not boxes.n_boxes or boxes.index is None:
-                continue
-            for pairs, points in self._clusters(boxes, fields, windows):
-                moves = boxes.index.stab(points)
-                visits += moves.visits
-                queries = boxes.query_by_box[moves.queries]
-                rows = moves.rows
-                if boxes.n_disjunctions:
-                    rows, queries = _each_once(rows, queries)
-                found = _Found(queries, pairs.left[rows], pairs.right[rows])
-                found = found.at(self._count(found, windows))
-                parts.append(conditions.filtered(found))
-        return _in_order(parts, windows, visits)
+        if self._boxes.n_live:
+            conditions = WindowConditions(self._queries, self._has_where, windows, fits)
+            left_since, right_since = self._since.min(axis=1).tolist()
+            search = WindowSearch(
+                self._boxes, windows, (left_since, right_since), cluster=self._cluster, costs=self._costs
+            )
+            for held in search.held():
+                found = self._boxes.query_by_box[held.boxes], held.left_rows, held.right_rows
+                visits += held.visits
+                for side, window in enumerate(windows):
+                    counts = window.first + found[1 + side] >= self._since[side][found[0]]
+                    found = _at(found, counts)
+                    found = _at(found, conditions.fit(side, found[0], found[1 + side]))
+                parts.append(found)
+        return WindowPairs(*_in_order(parts, windows), visits)
 
     def keep(self, event_times: Int64s, first: int, side: int, settled_other: int) -> int:
         """Return how many readings at the begin of a side's window no query needs any more.
@@ -226,132 +171,25 @@ class WindowJoin:
 
     def _check(self) -> None:
         """State every invariant; for tests."""
-        for boxes in self._boxes.values():
-            boxes._check()
-        assert sum(len(boxes) for boxes in self._boxes.values()) == len(self)
+        self._boxes._check()
+        assert len(self._boxes) == len(self)
         gone = np.setdiff1d(np.arange(self._since.shape[1]), list(self._queries))
         assert (self._since[:, gone] == ALL_GONE).all()
 
-    def _clusters(
-        self, boxes: WindowBoxes, fields: Fields, windows: tuple[Window, Window]
-    ) -> Iterator[tuple["_Rows", Float64s]]:
-        """Yield pairs, no more than a cluster at a time, and where they are in the boxes' space."""
-        lefts, rights = (
-            boxes.parts_of(side, window.columns, window.event_times) for side, window in enumerate(windows)
-        )
-        keys = None
-        if fields[0] is not None and fields[1] is not None:
-            keys = windows[0].keys[fields[0]], windows[1].keys[fields[1]]
-        unions = boxes.unions()
-        ranks = None
-        if RANK in boxes.axes:
-            at_rank = boxes.axes.index(RANK)
-            # Ranks are of pairs, so they limit what is asked for, and not by an order of the readings.
-            ranks, unions[at_rank] = unions[at_rank], EVERYWHERE
-        for side in range(2):
-            asked = self._asked(side, windows, ranks)
-            if not (asked.readings.size and asked.others.size):
-                continue
-            ranges = narrowest(asked, lefts, rights, unions, keys)
-            # The reading of each range, among those asked about.
-            newest = asked.newest[np.searchsorted(asked.readings, ranges.readings)]
-            start = (0, 0)
-            while start[0] < ranges.begins.size:
-                chosen, others, start = pairs_of_ranges(
-                    ranges.begins, ranges.ends, ranges.order, newest, start, self._cluster
-                )
-                readings = ranges.readings[chosen].astype(np.int32)
-                pairs = _Rows(*((readings, others) if side == 0 else (others, readings)))
-                if keys is not None:
-                    equal = (keys[0][pairs.left] == keys[1][pairs.right]) & (keys[0][pairs.left] >= 0)
-                    pairs, chosen, others = _Rows(pairs.left[equal], pairs.right[equal]), chosen[equal], others[equal]
-                points = coordinates(lefts, rights, *pairs)
-                if ranks is not None:
-                    points[at_rank] = (newest[chosen] - others) * (-1 if side == 0 else 1)
-                yield pairs, points
 
-    def _asked(self, side: int, windows: tuple[Window, Window], ranks: Float64s | None) -> Asked:
-        new, old = windows[side], windows[1 - side]
-        since = self._since.min(axis=1)
-        readings = np.flatnonzero((new.positions >= 0) & new.own & (_numbers(new) >= since[side]))
-        others = np.flatnonzero(old.own & (_numbers(old) >= since[1 - side]))
-        longest = np.inf
-        if ranks is not None:
-            longest = -ranks[0, 0] if side == 0 else ranks[1, -1]
-        return Asked(
-            side,
-            readings,
-            others,
-            newest=np.searchsorted(old.positions, new.positions[readings]),
-            longest=int(longest) if np.isfinite(longest) else None,
-        )
-
-    def _count(self, found: _Found, windows: tuple[Window, Window]) -> Bools:
-        """Return whether both readings of each pair have come since its query counts."""
-        counts: Bools = np.ones(found.queries.size, dtype=np.bool_)
-        for since, window, rows in zip(self._since, windows, found[1:], strict=True):
-            counts &= window.first + rows >= since[found.queries]
-        return counts
+def _at(found: _Found, rows: Bools) -> _Found:
+    queries, left_rows, right_rows = found
+    return (queries, left_rows, right_rows) if rows.all() else (queries[rows], left_rows[rows], right_rows[rows])
 
 
-class _Rows(NamedTuple):
-    left: Int32s
-    right: Int32s
-
-
-class _Conditions:
-    """The conditions of queries on the attributes of the readings of two windows, each worked out at most once."""
-
-    def __init__(
-        self, queries: Mapping[int, JoinQuery], has_where: Bools, windows: tuple[Window, Window], fits: Fits
-    ) -> None:
-        self._queries = queries
-        self._has_where = has_where
-        self._windows = windows
-        self._fits = fits
-        self._codes: list[tuple[Int32s, Int64s] | None] = [None, None]
-        self._fitting: dict[tuple[int, Where], Bools] = {}
-
-    def filtered(self, found: _Found) -> _Found:
-        """Return the pairs of which both readings are what their query asks of the attributes."""
-        for side in range(2):
-            asking = np.flatnonzero(self._has_where[side][found.queries])
-            if not asking.size:
-                continue
-            order = asking[np.argsort(found.queries[asking], kind="stable")]
-            queries, begins = np.unique(found.queries[order], return_index=True)
-            fits: Bools = np.ones(found.queries.size, dtype=np.bool_)
-            for slot, rows in zip(queries.tolist(), np.split(order, begins[1:]), strict=True):
-                fits[rows] = self._fitting_rows(side, self._queries[slot])[found[1 + side][rows]]
-            found = found.at(fits)
-        return found
-
-    def _fitting_rows(self, side: int, query: JoinQuery) -> Bools:
-        """Return which rows of a side's window a query's condition fits."""
-        where = (query.left, query.right)[side].where
-        if (side, where) not in self._fitting:
-            codes = self._codes[side]
-            if codes is None:
-                distinct, code_by_row = np.unique(self._windows[side].codes, return_inverse=True)
-                codes = self._codes[side] = distinct.astype(np.int32), code_by_row
-            self._fitting[side, where] = self._fits(side, where, codes[0])[codes[1]]
-        return self._fitting[side, where]
-
-
-def _numbers(window: Window) -> Int64s:
-    return window.first + np.arange(window.positions.size)
-
-
-def _each_once(rows: Int32s, queries: Int32s) -> tuple[Int32s, Int32s]:
-    """Return the rows and queries with those that come again left out."""
-    keys = np.unique(rows.astype(np.int64) << 32 | queries)
-    return (keys >> 32).astype(np.int32), (keys & 0xFFFFFFFF).astype(np.int32)
-
-
-def _in_order(parts: list[_Found], windows: tuple[Window, Window], visits: int) -> WindowPairs:
-    """Return all pairs as `WindowPairs` orders them."""
-    none: Int32s = np.empty(0, dtype=np.int32)
-    queries, left_rows, right_rows = (np.concatenate([none, *(part[column] for part in parts)]) for column in range(3))
+def _in_order(parts: list[_Found], windows: tuple[Window, Window]) -> _Found:
+    """Return all pairs as `WindowPairs` orders them, each once: several boxes of a query may hold it."""
+    queries, left_rows, right_rows = (np.concatenate([part[k] for part in parts]) for k in range(3))
     left, right = windows[0].positions[left_rows], windows[1].positions[right_rows]
-    order = np.lexsort((np.minimum(left, right), queries, np.maximum(left, right)))
-    return WindowPairs(queries[order], left_rows[order], right_rows[order], visits)
+    later, earlier = np.maximum(left, right), np.minimum(left, right)
+    order = np.lexsort((earlier, queries, later))
+    if order.size:
+        columns = [column[order] for column in (earlier, queries, later)]
+        is_new = np.append(True, np.logical_or.reduce([column[1:] != column[:-1] for column in columns]))
+        order = order[is_new]
+    return queries[order], left_rows[order], right_rows[order]

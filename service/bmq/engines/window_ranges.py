@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bmq.engines.window_boxes import EVERYWHERE
 from bmq.records import Float64s, Int64s
-
-EVERYWHERE: Float64s = np.array([[-np.inf], [np.inf]])  # a union as [lo, hi)
 
 
 class Ranges(NamedTuple):
@@ -55,7 +54,6 @@ def narrowest(
     lefts: Float64s,
     rights: Float64s,
     unions: list[Float64s],
-    keys: tuple[Int64s, Int64s] | None,
 ) -> Ranges:
     """Return the ranges that hold the fewest pairs, among them all that any query can want.
 
@@ -65,16 +63,12 @@ def narrowest(
         What the readings bring to each axis.
     unions : float64[2, k] for each axis
         Where coordinates can be; `EVERYWHERE` where nothing is left out.
-    keys : int64[n_left], int64[n_right], or None
-        What has to be equal; -1: equal to nothing.
 
     Notes
     -----
     O(d (n + m) log n): the orders that are not taken are only counted, by binary searches.
     """
     candidates = [_by_order_of_application(asked)]
-    if keys is not None:
-        candidates.append(_by_key(asked, keys))
     for axis, union in enumerate(unions):
         if not np.array_equal(union, EVERYWHERE):
             candidates.append(_by_axis(asked, lefts[axis], rights[axis], union))
@@ -88,14 +82,6 @@ def _by_order_of_application(asked: Asked) -> Ranges:
     else:
         begins = np.searchsorted(asked.others, asked.newest - asked.longest)
     return Ranges(begins, ends, asked.others, asked.readings)
-
-
-def _by_key(asked: Asked, keys: tuple[Int64s, Int64s]) -> Ranges:
-    sought, found = keys[asked.side][asked.readings], keys[1 - asked.side][asked.others]
-    order = np.argsort(found, kind="stable")
-    begins, ends = (np.searchsorted(found[order], sought, side=end) for end in ("left", "right"))
-    ends[sought < 0] = begins[sought < 0]
-    return Ranges(begins, ends, asked.others[order], asked.readings)
 
 
 def _by_axis(asked: Asked, left: Float64s, right: Float64s, union: Float64s) -> Ranges:

@@ -62,20 +62,38 @@ def pairs_of_ranges(
 
 
 @njit(cache=True)
+def coordinate(left: float, right: float) -> float:
+    """Return where a pair is on an axis: what the left reading brings to it less what the right one does.
+
+    Parameters
+    ----------
+    left, right : float
+        -inf of the left or inf of the right: no number.
+
+    Returns
+    -------
+    float
+        -inf where one of the two is no number; else finite: a difference beyond the range of float64 is its last
+        number, since an index takes no inf.
+
+    Notes
+    -----
+    Raises nothing.
+    """
+    if left == -np.inf or right == np.inf:
+        return -np.inf
+    return min(max(left - right, -LARGEST), LARGEST)
+
+
+@njit(cache=True)
 def coordinates(lefts: Float64s, rights: Float64s, left_rows: Int32s, right_rows: Int32s) -> Float64s:
-    """Return where pairs are in the space: ``lefts - rights``, float64[d, k].
+    """Return where pairs are in the space, float64[d, k].
 
     Parameters
     ----------
     lefts, rights : float64[d, n_left], float64[d, n_right]
-        What each reading brings to each axis; -inf of the left or inf of the right: no number.
+        What each reading brings to each axis, as in ``coordinate``.
     left_rows, right_rows : int32[k]
-
-    Returns
-    -------
-    float64[d, k]
-        -inf where one of the two is no number; else finite: a difference beyond the range of float64 is its last
-        number, since an index takes no inf.
 
     Notes
     -----
@@ -84,9 +102,5 @@ def coordinates(lefts: Float64s, rights: Float64s, left_rows: Int32s, right_rows
     points = np.empty((lefts.shape[0], left_rows.size))
     for axis in range(lefts.shape[0]):
         for i in range(left_rows.size):
-            left, right = lefts[axis, left_rows[i]], rights[axis, right_rows[i]]
-            if left == -np.inf or right == np.inf:
-                points[axis, i] = -np.inf
-            else:
-                points[axis, i] = min(max(left - right, -LARGEST), LARGEST)
+            points[axis, i] = coordinate(lefts[axis, left_rows[i]], rights[axis, right_rows[i]])
     return points
