@@ -94,7 +94,7 @@ class BandChannels:
         key = self._key_by_slot.get(slot)
         if key is None or key.reports_queries:
             return self.no_pairs()
-        self._refresh()
+        self.refresh()
         found = self._channels[key].pairs(np.array([slot], dtype=np.int32))
         return found.left, found.right
 
@@ -108,7 +108,7 @@ class BandChannels:
 
     def change(self, changes: Changes, begin: int, end: int) -> tuple[list[PairEvents], int]:
         """Apply the changes ``begin`` to ``end``; return the events and how many candidates were looked at."""
-        self._refresh()
+        self.refresh()
         parts = []
         visits = 0
         for key, channel in self._channels.items():
@@ -144,8 +144,8 @@ class BandChannels:
             values, keys = self._of_states(key, side, states)
             channel.change(np.full(len(states), side, dtype=np.int8), states.slots, values, keys)
 
-    def _refresh(self) -> None:
-        """Build the channels anew where streams were set."""
+    def refresh(self) -> None:
+        """Build the channels anew where streams were set; before the feeds apply readings, or these change nothing."""
         if not self._is_stale:
             return
         self._is_stale = False

@@ -75,16 +75,17 @@ def join_events(parts: Sequence[PairEvents]) -> PairEvents:
 def telling_order(events: PairEvents, feeds: tuple[JoinFeed, JoinFeed], query_id: Callable[[int], str]) -> Int64s:
     """Return the order in which events are told.
 
-    By position; leaves, then enters, then what has no sign; by query id; by left and right stream id. Ids by their
-    UTF-8 bytes.
+    By position; leaves, then enters, then what has no sign; by query id; what has a sign by left and right stream id.
+    Ids by their UTF-8 bytes.
     """
     group = np.where(events.signs == 0, 2, events.signs)
     queries = _ranks(events.queries, query_id)
     left, right = (
         _ranks(side.slots, feed.streams.text_of) for side, feed in zip((events.left, events.right), feeds, strict=True)
     )
-    # The sort is stable: readings of one stream that a window holds stay in the order in which they were applied.
-    return np.lexsort((right, left, queries, group, events.positions))
+    # The sort is stable: what windows hold stays in the order in which it was applied.
+    has_sign = events.signs != 0
+    return np.lexsort((right * has_sign, left * has_sign, queries, group, events.positions))
 
 
 def _ranks(slots: Int32s, text: Callable[[int], str]) -> Int64s:

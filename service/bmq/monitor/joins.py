@@ -119,6 +119,8 @@ class JoinStage:
 
     def advance(self, readings: Mapping[str, Readings]) -> Told:
         """Apply what a batch brought to the feeds, over all shards, ascending by (partition, offset) in each feed."""
+        for pair in self._pairs.values():
+            pair.band.refresh()
         arrivals = {}
         for name, feed in self._feeds.items():
             settled = self._clocks[name].settled
