@@ -158,7 +158,7 @@ intervals = st.one_of(
     st.just((-np.inf, 1.0)),
     st.just((0.0, np.inf)),
 )
-boxes = st.tuples(intervals, intervals).map(lambda box: Region(*zip(*box, strict=True)))
+boxes = st.tuples(intervals, intervals).map(lambda box: Region((box[0][0], box[1][0]), (box[0][1], box[1][1])))
 circles = st.just(Region((-1.5, -1.5), (1.5, 1.5), Shape(ShapeKind.CIRCLE, np.zeros(2).tobytes(), radius=1.5)))
 sizes = st.sampled_from([1, 2.0, -0.0, "2", True, None, [2]])
 wheres = st.sampled_from([(), (), (("group", ('"g"',)),), (("group", ('"g"', "null")), ("size", ("2.0",)))])
@@ -202,7 +202,9 @@ def readings_of(readings: list[Reading]) -> Readings:
 
 def events_of(crossings: Crossings | None) -> dict[str, list[Event]]:
     events: dict[str, list[Event]] = {}
-    for i in range(len(crossings) if crossings is not None else 0):
+    if crossings is None:
+        return events
+    for i in range(len(crossings)):
         query = crossings.queries[crossings.query_rows[i]]
         event = Event(
             int(crossings.signs[i]),
