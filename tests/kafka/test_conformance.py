@@ -11,10 +11,8 @@ from tests.conformance.scenario import load
 
 FOLDER = Path(__file__).parents[1] / "scenarios"
 GIVEN = load(FOLDER / "given.jsonl")
-NOT_YET = set((FOLDER / "not_yet.txt").read_text(encoding="utf-8").splitlines())
 MORE = load(FOLDER / "more.jsonl", letter="m")
 WRONG = load(FOLDER / "wrong.jsonl", letter="w")
-BUILT = [one.name for one in GIVEN + MORE if one.name not in NOT_YET]
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
 
@@ -45,13 +43,9 @@ def test_the_ledger_of_all_scenarios_together_is_whole(run: Run) -> None:
     assert run.ledger_faults == []
 
 
-@pytest.mark.parametrize("name", BUILT)
+@pytest.mark.parametrize("name", [one.name for one in GIVEN + MORE])
 def test_the_scenario_is_met(name: str, outcomes: dict[str, Outcome]) -> None:
     assert outcomes[name].differences == ()
-
-
-def test_exactly_the_scenarios_of_later_versions_are_not_met_yet(outcomes: dict[str, Outcome]) -> None:
-    assert {one.name for one in GIVEN if not outcomes[one.name].passed} == NOT_YET
 
 
 @pytest.mark.parametrize("name", [one.name for one in WRONG])

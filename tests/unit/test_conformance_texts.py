@@ -35,6 +35,8 @@ PAIR = {"query_id": "s1_q", "left": {"stream_id": "a"}, "right": {"stream_id": "
         (event(kind="select"), "select q a@2"),
         (PAIR | {"kind": "band_join", "sign": "-"}, "-q a~z@0"),
         (PAIR | {"kind": "window_join"}, "window_join q a~z@0"),
+        ({name: PAIR[name] for name in PAIR if name != "right"} | {"kind": "band_join"}, "band_join q a~@0"),
+        ({name: PAIR[name] for name in PAIR if name != "left"} | {"kind": "band_join"}, "band_join q ~z@0"),
     ],
 )
 def test_an_event_has_one_text(fields: dict[str, Any], text: str) -> None:
@@ -86,3 +88,28 @@ def test_the_clock_stands_outside_every_region(ends: list[float | None], away: f
     else:
         reading = {"id": CLOCK_STREAM, "ts": SECOND + 5_000, "x": away}
         assert scenario.steps[1] == Publish("s1_line", (json.dumps(reading).encode(),))
+
+
+@pytest.mark.parametrize(
+    ("feed", "band", "away"),
+    [
+        ("left", [-1, 1], 1e9),
+        ("left", [0, None], -1e9),
+        ("right", [0, None], 3e9),
+        ("right", [None, 0], -3e9),
+        ("left", [None, None], None),
+    ],
+)
+def test_the_clock_stands_out_of_every_band(feed: str, band: list[float | None], away: float | None) -> None:
+    join = {"kind": "band_join", "left": "left", "right": "right", "on": {"left": "price", "right": "price"}}
+    asked = {"band": [["left.price", "right.price", *band]]}
+    windows = {side: {"feed": side, "window": 1} for side in ("left", "right")}
+    for put in (join | {"band": band}, {"kind": "window_join", **windows, "any": [asked]}):
+        raw = {"name": "n", "rule": "r", "steps": [{"put": {"q": put}}, {"feed": feed, "clock": 5}]}
+        scenario = parse(json.dumps(raw), "s1_")
+
+        if away is None:
+            assert "hold every far point" in str(scenario.broken)
+        else:
+            reading = {"id": CLOCK_STREAM, "ts": SECOND + 5_000, "price": away}
+            assert scenario.steps[1] == Publish(f"s1_{feed}", (json.dumps(reading).encode(),))
