@@ -2,11 +2,11 @@
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bmq.engines.window_join import Window, WindowJoin
@@ -238,6 +238,31 @@ def test_what_is_dropped_is_missed_by_none_that_comes_in_order(
         found.append([pair for part in cut(data, in_order) for pair in joining.read(part)])
 
     assert found[0] == found[1]
+
+
+@given(seed=st.integers(0, 1 << 30), queries=st.lists(queries(), min_size=1, max_size=2), count=st.integers(30, 90))
+@settings(max_examples=20)
+def test_pairs_of_long_windows_are_those_of_the_rules(seed: int, queries: list[JoinQuery], count: int) -> None:
+    """The ranges that a box asks for are then too long to look at each reading in them."""
+    rng = np.random.default_rng(seed)
+    sides, times, codes, keys = (rng.integers(0, most, 150).tolist() for most in (2, 90, 3, 2))
+    values = (rng.integers(-30, 30, (150, 2)) / 10).tolist()
+    read = [
+        Reading(side, (a, NO_NUMBER if a > 2 else b), time, code, key)
+        for side, (a, b), time, code, key in zip(sides, values, times, codes, keys, strict=True)
+    ]
+    long = [replace(query, left=_counted(query.left, count), right=_counted(query.right, 80)) for query in queries]
+    standing = {slot: (query, 0) for slot, query in enumerate(long)}
+    for costs in EACH_WAY:
+        joining = Joining(WindowJoin(*N_COLUMNS, costs=costs))
+        for slot, query in enumerate(long):
+            joining.put(slot, query)
+
+        assert joining.read(read) == expected(read, standing, 0)
+
+
+def _counted(side: JoinSide, count: int) -> JoinSide:
+    return replace(side, window_ms=None, window_count=count)
 
 
 @given(batch=st.lists(readings, max_size=12), query=queries(), data=st.data())

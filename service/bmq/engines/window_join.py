@@ -186,10 +186,11 @@ def _in_order(parts: list[_Found], windows: tuple[Window, Window]) -> _Found:
     """Return all pairs as `WindowPairs` orders them, each once: several boxes of a query may hold it."""
     queries, left_rows, right_rows = (np.concatenate([part[k] for part in parts]) for k in range(3))
     left, right = windows[0].positions[left_rows], windows[1].positions[right_rows]
-    later, earlier = np.maximum(left, right), np.minimum(left, right)
-    order = np.lexsort((earlier, queries, later))
-    if order.size:
-        columns = [column[order] for column in (earlier, queries, later)]
-        is_new = np.append(True, np.logical_or.reduce([column[1:] != column[:-1] for column in columns]))
-        order = order[is_new]
+    later = np.maximum(left, right)
+    # All that are earlier than one reading are of one feed, so their rows are in order, too.
+    within = (queries.astype(np.int64) << 32) | np.where(left < right, left_rows, right_rows)
+    order = np.argsort(within)
+    order = order[np.argsort(later[order], kind="stable")]
+    later, within = later[order], within[order]
+    order = order[np.append(True, (later[1:] != later[:-1]) | (within[1:] != within[:-1]))[: order.size]]
     return queries[order], left_rows[order], right_rows[order]

@@ -23,7 +23,8 @@ from bmq.engines.window_boxes import EVERYWHERE, RANK, Axis, Measure, WindowBoxe
 from bmq.engines.window_ranges import Asked, Ranges, narrowest
 from bmq.engines.window_records import Window
 from bmq.kernels.window_pairs import coordinates, pairs_of_ranges
-from bmq.kernels.window_probe import probe
+from bmq.kernels.window_probe import Others, Probes, probe
+from bmq.kernels.window_sets import sort_window
 from bmq.records import Bools, Int32s, Int64s
 
 # Pairs that are joined with the index at a time: 8 bytes an axis each, so some megabytes.
@@ -152,26 +153,36 @@ class WindowSearch:
         return moves.queries, ends[:-1], ends[1:]
 
     def _boxes_ask(self, asked: Asked, boxes: Int32s, starts: Int64s, stops: Int64s) -> Held:
+        own, other = (self._lefts, self._rights) if asked.side == 0 else (self._rights, self._lefts)
         axes = [k for k, axis in enumerate(self._boxes.axes) if _is_of_other(axis, asked.side)]
-        parts = (self._rights if asked.side == 0 else self._lefts)[axes][:, asked.others]
-        places = np.argsort(parts, axis=1)
-        found, readings, others, visits = probe(
-            asked.side,
-            asked.readings,
-            asked.newest,
-            starts,
-            stops,
-            boxes,
+        parts = np.ascontiguousarray(other[:, asked.others])
+        columns, orders = self._orders(asked.side, axes)
+        found, visits = probe(
+            Probes(asked.side, np.ascontiguousarray(own[:, asked.readings]), asked.newest, starts, stops, boxes),
+            Others(asked.others, parts, np.array(axes, dtype=np.int64), orders, sort_window(parts[columns])),
             self._boxes.ends,
-            self._lefts,
-            self._rights,
-            np.array(axes, dtype=np.int64),
             self._rank_axis,
-            asked.others,
-            asked.others[places].astype(np.int32),
-            np.take_along_axis(parts, places, axis=1),
         )
-        return Held(found, *((readings, others) if asked.side == 0 else (others, readings)), visits)
+        readings, others = asked.readings[found[1]].astype(np.int32), asked.others[found[2]].astype(np.int32)
+        return Held(found[0], *((readings, others) if asked.side == 0 else (others, readings)), visits)
+
+    def _orders(self, side: int, axes: list[int]) -> tuple[list[int], Int64s]:
+        """Return axes by which the other side's readings are to be sorted, and which of these serves each of ``axes``.
+
+        Bands on the same column of that side are by one order, and so is what is asked of a left column alone.
+        """
+        numbers: dict[tuple[Measure, int | str | None], int] = {}
+        columns: list[int] = []
+        orders = []
+        for k in axes:
+            axis = self._boxes.axes[k]
+            measure = Measure.BAND if axis.measure is Measure.LEFT else axis.measure
+            key = measure, axis.right if side == 0 else axis.left
+            if key not in numbers:
+                numbers[key] = len(columns)
+                columns.append(k)
+            orders.append(numbers[key])
+        return columns, np.array(orders, dtype=np.int64)
 
 
 def _is_of_other(axis: Axis, side: int) -> bool:
