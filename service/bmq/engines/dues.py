@@ -4,9 +4,11 @@ import heapq
 
 from bmq.records import NEVER
 
+STALE_MOST = 64  # entries that are no longer so, beside as many as there are dues: an edit makes one
+
 
 class DueQueries:
-    """Query slots and the epoch ms at which they end. O(log n) a change."""
+    """Query slots and the epoch ms at which they end. O(log n) a change, amortised."""
 
     def __init__(self) -> None:
         self._dues: dict[int, int] = {}
@@ -19,6 +21,9 @@ class DueQueries:
         elif self._dues.get(slot) != due:
             self._dues[slot] = due
             heapq.heappush(self._heap, (due, slot))
+            if len(self._heap) > 2 * len(self._dues) + STALE_MOST:
+                self._heap = [(due, slot) for slot, due in self._dues.items()]
+                heapq.heapify(self._heap)
 
     def remove(self, slot: int) -> None:
         """Forget a slot."""
