@@ -9,6 +9,7 @@ import pytest
 from bmq.errors import ControlError
 from bmq.index.areas import Areas
 from bmq.index.shape_grid import ShapeIndex
+from bmq.index.shapes import region_holds
 from bmq.records import Feed, Float64s, Region, Shape, ShapeKind
 from bmq.wire.shapes import read_shape, region_covers, wrapped_box
 
@@ -24,6 +25,7 @@ def holds(region: Region, *points: tuple[float, float]) -> list[bool]:
     values = np.array(points, dtype=np.float64).T
     held: list[bool] = areas.holds(np.full(len(points), 3, dtype=np.int32), values).tolist()
     assert areas.stab(values).rows.tolist() == np.flatnonzero(held).tolist()
+    assert region_holds(region, values).tolist() == held
     return held
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from bmq.engines.where_index import WhereIndex
 from bmq.index.areas import Areas, MakeBoxes
 from bmq.index.base import Moves, joined
+from bmq.index.shapes import region_holds
 from bmq.records import Bools, Float64s, IndexKind, Int8s, Int32s, Int64s, Region, Where
 
 
@@ -153,11 +154,8 @@ class WatchedRegions:
     def holds(self, slot: int, values: Float64s, codes: Int32s | None) -> Bools:
         """Return which values and attributes fit the region in ``slot``, bool[n]; whatever streams it names."""
         watched = self._watched[slot]
-        slots = np.full(values.shape[1], slot, dtype=np.int32)
-        if watched.streams is None:
-            self.settle()
-        index = self._named if watched.streams is not None else self._index_of(watched)
-        held = index.holds(slots, values)
+        # Not by the index: that would take up each put of a thousand for itself.
+        held = region_holds(watched.region, values)
         if watched.where:
             assert codes is not None
             held &= self.attributes.fits_where(watched.where, codes)
@@ -214,10 +212,11 @@ class WatchedRegions:
 
     def _pairs_fit(self, slots: Int32s, codes: Int32s) -> Bools:
         fit = np.ones(slots.size, dtype=np.bool_)
-        for slot in np.unique(slots):
-            where = self._watched[int(slot)].where
+        by_slot = np.argsort(slots, kind="stable")
+        distinct, begins = np.unique(slots[by_slot], return_index=True)
+        for slot, chosen in zip(distinct.tolist(), np.split(by_slot, begins[1:]), strict=True):
+            where = self._watched[slot].where
             if where:
-                chosen = slots == slot
                 fit[chosen] = self.attributes.fits_where(where, codes[chosen])
         return fit
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from bmq.kernels import shapes as kernel
 from bmq.kernels.shapes import RECORD, Shapes
-from bmq.records import Bools, Float64s, Int32s, Int64s, Shape, ShapeKind
+from bmq.records import Bools, Float64s, Int32s, Int64s, Region, Shape, ShapeKind
 
 SMALLEST = 64  # slots, slabs and edges that there is always room for
 # So many edges of a polygon have a slab, and a test looks at twice as many. Half as many were ...
@@ -114,6 +114,20 @@ class ShapeStore:
             if records["kind"][slot] == kernel.POLYGON:
                 of_slot = edges[slabs[first] : slabs[stop - 1]]
                 assert (of_slot[:, 1] <= of_slot[:, 3]).all()
+
+
+def region_holds(region: Region, values: Float64s) -> Bools:
+    """Return whether one region, which need not be in any index, holds each of ``values``, float64[d, n]: bool[n].
+
+    By the same rules as every index. O(n), and for a polygon its edges.
+    """
+    if region.shape is None:
+        lo, hi = np.array(region.lo)[:, np.newaxis], np.array(region.hi)[:, np.newaxis]
+        held: Bools = np.logical_and.reduce((lo <= values) & (values < hi))
+        return held
+    store = ShapeStore()
+    store.add(np.zeros(1, dtype=np.int32), [region.shape])
+    return store.holds(np.zeros(values.shape[1], dtype=np.int32), values)
 
 
 @dataclass(frozen=True, slots=True)
