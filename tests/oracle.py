@@ -304,8 +304,13 @@ class Oracle:
                 yield Timer(standing.due, Due.QUERY, query_id, "")
 
     def _forget_for(self, standing: Standing, stream: str, due: int) -> None:
-        """Let a stream be unknown to a query, since it was silent."""
+        """Let a stream be unknown to a query, since it was silent; a pause that is over is so for whatever comes."""
+        if stream in standing.strangers:
+            return
         standing.strangers.add(stream)
+        pair = standing.pair(stream)
+        if pair.last_entered is not None and pair.last_entered + standing.query.cooldown < due:
+            pair.last_entered = None
         value = self._states[standing.query.feed].known[stream].value
         self._ledger.end(standing, Cause(stream, due, value, "stream_expired"))
 
