@@ -23,8 +23,8 @@ section 6. Departures:
 """
 
 import math
-from collections.abc import Callable
-from enum import Enum
+from collections.abc import Callable, Iterable, Mapping
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -40,15 +40,15 @@ NONE = -1  # in place of a query's slot: the box is free
 EQUAL = (0.0, math.nextafter(0.0, 1.0))
 
 
-class Measure(Enum):
+class Measure(IntEnum):  # and no plain Enum, whose hash is computed in Python: a registration takes some dozens
     """What an axis is of."""
 
-    LEFT = "column of the left reading"
-    RIGHT = "column of the right reading"
-    BAND = "difference of two columns"
-    EQUALITY = "equality of two fields"
-    TIME = "difference of the event times"
-    RANK = "rank among the last readings"
+    LEFT = 0  # a column of the left reading
+    RIGHT = 1
+    BAND = 2  # the difference of two columns
+    EQUALITY = 3  # of two fields
+    TIME = 4  # the difference of the event times
+    RANK = 5  # among the last readings
 
 
 class Axis(NamedTuple):
@@ -169,14 +169,12 @@ class WindowBoxes:
         """Put into the index what came since the last call."""
         if not self._waiting:
             return
-        boxes = {slot: boxes_of(self._queries[slot]) for slot in self._waiting}
-        added = dict.fromkeys(axis for of_one in boxes.values() for box in of_one for axis in box)
-        for axis in self.axes:
-            added.pop(axis, None)
-        if added:
-            self._clear((*self.axes, *added))
-            boxes = {slot: boxes_of(query) for slot, query in self._queries.items()}
-        self._register(boxes)
+        new = _flat(self._waiting, self._queries, self.axes)
+        if new.axes != self.axes:
+            if len(self._waiting) < len(self._queries):
+                new = _flat(self._queries, self._queries, new.axes)
+            self._clear(new.axes)
+        self._register(new)
         self._waiting = {}
 
     # -- questions ----------------------------------------------------------------------------------------
@@ -241,22 +239,17 @@ class WindowBoxes:
         self.ends: Float64s = np.empty((0, len(axes), 2))
         self._unions = None
 
-    def _register(self, boxes: dict[int, list[Box]]) -> None:
-        numbers = np.array([self._number(slot) for slot, of_one in boxes.items() for _ in of_one], dtype=np.int32)
-        for slot, of_one in boxes.items():
-            if not of_one:
-                self._boxes[slot] = []
+    def _register(self, new: "_Flat") -> None:
+        numbers = np.array([self._number(slot) for slot in new.slots], dtype=np.int32)
+        for slot in new.without:
+            self._boxes[slot] = []
         if not numbers.size:
             return
         self._make_room()
-        self.query_by_box[numbers] = [slot for slot, of_one in boxes.items() for _ in of_one]
-        place = {axis: k for k, axis in enumerate(self.axes)}
-        every = [box for of_one in boxes.values() for box in of_one]
+        self.query_by_box[numbers] = new.slots
         self.ends[numbers] = (-np.inf, np.inf)
-        owners = np.repeat(numbers, [len(box) for box in every])
-        self.ends[owners, [place[axis] for box in every for axis in box]] = [
-            interval for box in every for interval in box.values()
-        ]
+        owners = np.repeat(numbers, new.sizes)
+        self.ends[owners, new.places] = np.stack((new.lo, new.hi), axis=1)
         ends = np.ascontiguousarray(self.ends[numbers].transpose(2, 1, 0))
         self.index.register(numbers, *ends)
         for side, index in self._by_side.items():
@@ -293,6 +286,40 @@ class WindowBoxes:
                 assert (self.ends[number] == np.reshape(ends, (-1, 2))).all()
         for index in (self.index, *self._by_side.values()):
             index._check()
+
+
+class _Flat(NamedTuple):
+    """Boxes as lists of numbers: a hundred thousand dicts of tuples keep the garbage collector busy for seconds.
+
+    axes : of the space. slots, sizes : a row a box, its query and how many intervals it has. places, lo, hi : a row an
+        interval, its axis and its ends. without : queries that have no box.
+    """
+
+    axes: tuple[Axis, ...]
+    slots: list[int]
+    sizes: list[int]
+    places: list[int]
+    lo: list[float]
+    hi: list[float]
+    without: list[int]
+
+
+def _flat(slots: Iterable[int], queries: Mapping[int, JoinQuery], axes: tuple[Axis, ...]) -> _Flat:
+    """Return the boxes of the queries in ``slots``; axes that come to ``axes`` stand behind."""
+    place_of = {axis: k for k, axis in enumerate(axes)}
+    flat = _Flat((), [], [], [], [], [], [])
+    for slot in slots:
+        boxes = boxes_of(queries[slot])
+        if not boxes:
+            flat.without.append(slot)
+        for box in boxes:
+            flat.slots.append(slot)
+            flat.sizes.append(len(box))
+            for axis, (lo, hi) in box.items():
+                flat.places.append(place_of.setdefault(axis, len(place_of)))
+                flat.lo.append(lo)
+                flat.hi.append(hi)
+    return flat._replace(axes=tuple(place_of))
 
 
 def _union(lo: Float64s, hi: Float64s) -> Float64s:

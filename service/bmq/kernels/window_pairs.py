@@ -10,7 +10,7 @@ from numba import njit
 
 from bmq.records import Float64s, Int32s, Int64s
 
-LARGEST = np.finfo(np.float64).max
+LARGEST = float(np.finfo(np.float64).max)
 
 
 @njit(cache=True)
