@@ -60,6 +60,7 @@ class BandJoin:
         self._bands_by_slot: dict[int, tuple[float, float]] = {}
         self._reports_queries = False
         self._bands: Bands | None = None
+        self._next_mark = 0  # more than any in `Bands.told`
         self._sides = (_new_side(), _new_side())
         self._ordered: tuple[tuple[Int64s, Float64s, Int32s], ...] | None = None
 
@@ -106,7 +107,10 @@ class BandJoin:
         done, n_out, visits = 0, 0, 0
         while True:
             left, right = self._sides
-            done, n_out, n = change_values(bands, left, right, sides, streams, values, keys, done, out, n_out)
+            done, n_out, n = change_values(
+                bands, left, right, sides, streams, values, keys, done, self._next_mark, out, n_out
+            )
+            self._next_mark += sides.size
             visits += n
             if done == sides.size:
                 break
@@ -114,7 +118,6 @@ class BandJoin:
                 self._more_blocks(int(sides[done]))
             else:
                 out = np.hstack([out[:, :n_out], np.empty((4, 2 * out.shape[1]), dtype=np.int32)])
-        bands.told[:] = -1
         return PairChanges(out[0, :n_out], out[1, :n_out], out[2, :n_out], out[3, :n_out].astype(np.int8), visits)
 
     def pairs(self, slots: Int32s) -> BandPairs:

@@ -77,16 +77,11 @@ def _first_below(ends: Float64s, begin: int, end: int, limit: float) -> int:
     return begin
 
 
-@njit(cache=True)
-def _tell(bands: Bands, query: int, row: int, other: int, sign: int, mark: int, out: Int32s, n_out: int) -> int:
+@njit(cache=True, inline="always")
+def _write(out: Int32s, n_out: int, row: int, slot: int, other: int, sign: int) -> int:
     """Write one change, or only count it where ``out`` is full; return how many there are now."""
-    if not bands.tells_pairs:
-        if bands.told[query] == mark:
-            return n_out
-        bands.told[query] = mark
-        other, sign = NO_STREAM, 0
     if n_out < out.shape[1]:
-        out[0, n_out], out[1, n_out], out[2, n_out], out[3, n_out] = row, bands.slots[query], other, sign
+        out[0, n_out], out[1, n_out], out[2, n_out], out[3, n_out] = row, slot, other, sign
     return n_out + 1
 
 
@@ -110,27 +105,33 @@ def _tell_gains(
     n_out, how many queries were looked at
     """
     point, begin, end = bands.points[group], bands.starts[group], bands.starts[group + 1]
-    visits = 0
-    if after <= point:
+    # By name outside the loops: to look into a tuple there counts references, at ten times the cost of the rest.
+    slots, told, tells_pairs = bands.slots, bands.told, bands.tells_pairs
+    is_begun = after <= point
+    if is_begun:
+        rows, ends, other_ends = bands.by_lo, bands.lo, bands.row_hi
         if before <= point:
-            begin = _first_above(bands.lo, begin, end, before)
-        for i in range(begin, end):
-            if bands.lo[i] > after:
-                break
-            visits += 1
-            query = bands.by_lo[i]
-            if not (before > point and bands.row_hi[query] >= before):
-                n_out = _tell(bands, query, row, other, sign, mark, out, n_out)
-        return n_out, visits
-    if before > point:
-        begin = _first_below(bands.hi, begin, end, before)
+            begin = _first_above(ends, begin, end, before)
+    else:
+        rows, ends, other_ends = bands.by_hi, bands.hi, bands.row_lo
+        if before > point:
+            begin = _first_below(ends, begin, end, before)
+    visits = 0
     for i in range(begin, end):
-        if bands.hi[i] < after:
+        if ends[i] > after if is_begun else ends[i] < after:
             break
         visits += 1
-        query = bands.by_hi[i]
-        if not (before <= point and bands.row_lo[query] <= before):
-            n_out = _tell(bands, query, row, other, sign, mark, out, n_out)
+        query = rows[i]
+        # The other end decides where the difference comes from beyond the point.
+        if is_begun and before > point and other_ends[query] >= before:
+            continue
+        if not is_begun and before <= point and other_ends[query] <= before:
+            continue
+        if tells_pairs:
+            n_out = _write(out, n_out, row, slots[query], other, sign)
+        elif told[query] != mark:
+            told[query] = mark
+            n_out = _write(out, n_out, row, slots[query], NO_STREAM, 0)
     return n_out, visits
 
 
@@ -150,8 +151,11 @@ def _tell_stream(
 ) -> tuple[int, int]:
     """Tell the pairs that a stream has at ``value`` and not at ``value_else`` (NaN: it has none there at all)."""
     visits = 0
-    for group in range(bands.points.size):
-        cover_lo, cover_hi = bands.cover_lo[group], bands.cover_hi[group]
+    cover_los, cover_his = bands.cover_lo, bands.cover_hi
+    sequence, counts, keys, values, ids = others.sequence, others.counts, others.keys, others.values, others.ids
+    n_blocks = others.n[0]
+    for group in range(cover_los.size):
+        cover_lo, cover_hi = cover_los[group], cover_his[group]
         least = value - cover_hi if is_left else value + cover_lo
         most = value - cover_lo if is_left else value + cover_hi
         # What rounding would hide from the search is found by it, and left out by the exact test.
@@ -160,20 +164,20 @@ def _tell_stream(
         if np.isfinite(most):
             most += _DOUBT * (abs(value) + abs(most)) + _SMALLEST
         place, at = first_from(others, key, least, NO_STREAM)
-        while place < others.n[0]:
-            block = others.sequence[place]
-            if at == others.counts[block]:
+        while place < n_blocks:
+            block = sequence[place]
+            if at == counts[block]:
                 place, at = place + 1, 0
                 continue
             i = block * BLOCK + at
-            other = others.values[i]
-            if others.keys[i] != key or other > most:
+            other = values[i]
+            if keys[i] != key or other > most:
                 break
             visits += 1
             after = value - other if is_left else other - value
             if cover_lo <= after <= cover_hi:
                 before = value_else - other if is_left else other - value_else
-                n_out, n = _tell_gains(bands, group, before, after, row, others.ids[i], sign, mark, out, n_out)
+                n_out, n = _tell_gains(bands, group, before, after, row, ids[i], sign, mark, out, n_out)
                 visits += n
             at += 1
     return n_out, visits
@@ -189,6 +193,7 @@ def change_values(
     values: Float64s,
     keys: Int64s,
     begin: int,
+    first_mark: int,
     out: Int32s,
     n_out: int,
 ) -> tuple[int, int, int]:
@@ -199,6 +204,7 @@ def change_values(
     bands, left, right : the latter two changed.
     sides, streams, values, keys : int8[n], int32[n], float64[n] (NaN: no value any more), int64[n] (-1: equal to
         nothing).
+    first_mark : more than any number in ``bands.told``.
     out : int32[4, room], receives (change, slot of the query, other stream, sign); ``n_out`` of them are there.
 
     Returns
@@ -223,17 +229,17 @@ def change_values(
         if own.blocks.n[1] == 0:
             return row, n_out, visits
         same_key = key == old_key
+        mark = first_mark + row
         n_told = n_out
         if not np.isnan(old_value):
             value_else = value if same_key else np.nan
-            n_told, n = _tell_stream(bands, others, is_left, old_value, old_key, value_else, row, -1, row, out, n_told)
+            n_told, n = _tell_stream(bands, others, is_left, old_value, old_key, value_else, row, -1, mark, out, n_told)
             visits += n
         if not np.isnan(value):
             value_else = old_value if same_key else np.nan
-            n_told, n = _tell_stream(bands, others, is_left, value, key, value_else, row, 1, row, out, n_told)
+            n_told, n = _tell_stream(bands, others, is_left, value, key, value_else, row, 1, mark, out, n_told)
             visits += n
         if n_told > out.shape[1]:
-            bands.told[:] = -1
             return row, n_out, visits
         n_out = n_told
         if not np.isnan(old_value):
