@@ -41,7 +41,7 @@ class WindowJoin:
     -----
     Source: Lim et al., *Continuous Query Processing in Data Streams Using Duality of Data and Queries*, SIGMOD 2006,
     section 6.
-    Departures: see `window_boxes` and `window_search`.
+    Departures: see `window_space` and `window_search`.
     """
 
     def __init__(

@@ -19,9 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bmq.engines.window_boxes import EVERYWHERE, RANK, Axis, Measure, WindowBoxes
+from bmq.engines.window_boxes import EVERYWHERE, WindowBoxes
 from bmq.engines.window_ranges import Asked, Ranges, narrowest
 from bmq.engines.window_records import Window
+from bmq.engines.window_space import RANK, Axis, Measure
 from bmq.kernels.window_pairs import coordinates, pairs_of_ranges
 from bmq.kernels.window_probe import Others, Probes, probe
 from bmq.kernels.window_sets import sort_window
