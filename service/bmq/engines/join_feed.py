@@ -166,8 +166,9 @@ class JoinFeed:
 
     def count_from(self, number: int) -> None:
         """Keep readings for one more window join, which counts from that number on."""
+        if not self.n_windows:  # else all that came since is counted, and what came is numbered already
+            self.first = number
         self.n_windows += 1
-        self.first = max(self.first, number - len(self.window))
 
     def count_no_more(self) -> None:
         """Keep readings for one window join less."""
@@ -268,7 +269,8 @@ class JoinFeed:
             self.streams.put_rows(streams)
         if rows.window is not None:
             new, readings = rows.window, rows.window.readings
-            if not len(self.window):
+            if new.first != self.n_applied:  # what came between has gone again, and all that was before it
+                self.drop_first(len(self.window))
                 self.first = new.first
             codes = (
                 self._learn(readings.attributes)

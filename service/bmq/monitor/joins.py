@@ -7,6 +7,7 @@ A pair of streams belongs to the shard of its left stream, so that all that is t
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from bmq.engines.feed_pair import FeedPair
 from bmq.engines.join_feed import JoinFeed
@@ -21,9 +22,16 @@ from bmq.records import (
     PutJoin,
     Readings,
     Reason,
+    RegionQuery,
 )
 
 Names = tuple[str, str]
+Query = TypeVar("Query", RegionQuery, JoinQuery)
+
+
+def as_told(old: Query, new: RegionQuery | JoinQuery) -> Query:
+    """Return a query as the events carry it that its replacement by one of another kind or other feeds causes."""
+    return replace(old, version=new.version, tags=new.tags, output_topic=new.output_topic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +92,9 @@ class JoinStage:
         query = self._unless_over(command.query)
         names = (query.left.feed, query.right.feed)
         told: list[JoinedPairs | None] = []
-        if self._names.get(query.query_id, names) != names:
-            told.append(self._remove(query.query_id, Reason.QUERY_UPDATED, query))
+        old = self.query(query.query_id) if query.query_id in self else None
+        if old is not None and (self._names[query.query_id], old.kind) != (names, query.kind):
+            told.append(self._remove(query.query_id, Reason.QUERY_UPDATED, as_told(old, query)))
         due = self._due(query)
         pair = self._pair(names)
         told.append(pair.put(query, reason, due))

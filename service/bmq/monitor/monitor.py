@@ -12,14 +12,13 @@ another is its replica:
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TypeVar
 
 from bmq.engines.feed import FeedEngine
 from bmq.errors import ControlCode
 from bmq.monitor.clock import FeedClock
 from bmq.monitor.held import HeldReadings
 from bmq.monitor.joined import join_crossings
-from bmq.monitor.joins import JoinStage
+from bmq.monitor.joins import JoinStage, as_told
 from bmq.records import (
     NEVER,
     Clock,
@@ -40,8 +39,6 @@ from bmq.records import (
     Reply,
     Status,
 )
-
-Query = TypeVar("Query", RegionQuery, JoinQuery)
 
 SNAPSHOT_ROWS = 50_000  # streams, queries or pairs a page of a snapshot; a page of 4 MB is quick to write and to read
 
@@ -309,7 +306,7 @@ class Monitor:
         reason = Reason.QUERY_REGISTERED if feed_before is None else Reason.QUERY_UPDATED
         if query.query_id in self._joins:
             reason = Reason.QUERY_UPDATED
-            pairs = self._joins.remove(query.query_id, reason, _as_told(self._joins.query(query.query_id), query))
+            pairs = self._joins.remove(query.query_id, reason, as_told(self._joins.query(query.query_id), query))
         crossings = []
         if feed_before is not None and feed_before != query.feed:
             crossings.append(self._leave(query.query_id, query))
@@ -333,7 +330,7 @@ class Monitor:
         is_new = query.query_id not in self._joins
         if query.query_id in self._feed_by_query:
             is_new = False
-            crossings.append(self._leave(query.query_id, _as_told(self._in_force(query.query_id), query)))
+            crossings.append(self._leave(query.query_id, as_told(self._in_force(query.query_id), query)))
             del self._feed_by_query[query.query_id]
         joined, accepted = self._joins.put(command, Reason.QUERY_REGISTERED if is_new else Reason.QUERY_UPDATED)
         self._accepted.append(accepted)
@@ -444,8 +441,3 @@ class Monitor:
             assert ids == {query_id for query_id, feed in self._feed_by_query.items() if feed == name}
             assert self._waiting[name] <= ids
         self._joins._check()
-
-
-def _as_told(old: Query, new: RegionQuery | JoinQuery) -> Query:
-    """Return a query as the events carry it that its replacement by one of another kind causes."""
-    return replace(old, version=new.version, tags=new.tags, output_topic=new.output_topic)
