@@ -18,7 +18,7 @@ pytestmark = pytest.mark.property
 N_SLOTS = 4
 N_COLUMNS = (2, 2)  # of each side the second is an attribute, which may be no number
 NO_NUMBER = -np.inf
-EACH_WAY = (Costs(pair=0.0), Costs(pair=1.0, box=0.0, reading=0.0), Costs())
+EACH_WAY = (Costs(pair=0.0), Costs(sort=0.0, box=0.0, reading=0.0), Costs())
 LEAST = -np.finfo(np.float64).max  # the lower end of an interval of an attribute that has none
 
 # Coarse, so that readings meet ends of intervals, bands and windows; with tenths, so that differences are rounded.

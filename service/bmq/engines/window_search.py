@@ -22,7 +22,7 @@ import numpy as np
 from bmq.engines.window_boxes import EVERYWHERE, WindowBoxes
 from bmq.engines.window_ranges import Asked, Ranges, narrowest
 from bmq.engines.window_records import Window
-from bmq.engines.window_space import RANK, Axis, Measure
+from bmq.engines.window_space import RANK, Measure
 from bmq.kernels.window_pairs import coordinates, pairs_of_ranges
 from bmq.kernels.window_probe import Others, Probes, probe
 from bmq.kernels.window_sets import sort_window
@@ -39,13 +39,15 @@ class Costs(NamedTuple):
     ----------
     pair : of a pair that asks the index, times the root of the number of boxes: 4 us at 10,000 boxes of nine intervals
         each, and 12 at 100,000.
+    sort : of sorting a reading of a window by a column, and of the sets.
     box : of a box that searches six sorted axes.
-    reading : of a box for each reading of a window: it looks at a tenth of them.
+    reading : of a box for each reading of a window, as its words are intersected.
     """
 
     pair: float = 40.0
+    sort: float = 100.0
     box: float = 600.0
-    reading: float = 0.2
+    reading: float = 0.1
 
 
 class Held(NamedTuple):
@@ -97,16 +99,21 @@ class WindowSearch:
             if not (asked.readings.size and asked.others.size):
                 continue
             ranges = narrowest(asked, self._lefts, self._rights, self._unions)
-            by_pairs = ranges.n_pairs * self._costs.pair * np.sqrt(self._boxes.n_live)
-            of_box = self._costs.box + self._costs.reading * asked.others.size
-            if by_pairs <= asked.readings.size * of_box:
+            if self._pairs_are_cheaper(asked, ranges.n_pairs, asked.readings.size):
                 yield from self._pairs_ask(asked, ranges)
                 continue
             boxes, starts, stops = self._boxes_of_side(asked)
-            if by_pairs <= int((stops - starts).sum()) * of_box:
+            if self._pairs_are_cheaper(asked, ranges.n_pairs, int((stops - starts).sum())):
                 yield from self._pairs_ask(asked, ranges)
             else:
                 yield self._boxes_ask(asked, boxes, starts, stops)
+
+    def _pairs_are_cheaper(self, asked: Asked, n_pairs: int, n_boxes: int) -> bool:
+        """Return whether so many pairs cost less to ask about than so many boxes, counted for each new reading."""
+        costs, size = self._costs, asked.others.size
+        n_sorted = len(self._orders(asked.side)[1])
+        by_boxes = n_sorted * size * costs.sort + n_boxes * (costs.box + size * costs.reading)
+        return bool(n_pairs * costs.pair * np.sqrt(self._boxes.n_live) <= by_boxes)
 
     def _asked(self, side: int) -> Asked:
         new, old = self._windows[side], self._windows[1 - side]
@@ -155,9 +162,8 @@ class WindowSearch:
 
     def _boxes_ask(self, asked: Asked, boxes: Int32s, starts: Int64s, stops: Int64s) -> Held:
         own, other = (self._lefts, self._rights) if asked.side == 0 else (self._rights, self._lefts)
-        axes = [k for k, axis in enumerate(self._boxes.axes) if _is_of_other(axis, asked.side)]
+        axes, columns, orders = self._orders(asked.side)
         parts = np.ascontiguousarray(other[:, asked.others])
-        columns, orders = self._orders(asked.side, axes)
         found, visits = probe(
             Probes(asked.side, np.ascontiguousarray(own[:, asked.readings]), asked.newest, starts, stops, boxes),
             Others(asked.others, parts, np.array(axes, dtype=np.int64), orders, sort_window(parts[columns])),
@@ -167,28 +173,26 @@ class WindowSearch:
         readings, others = asked.readings[found[1]].astype(np.int32), asked.others[found[2]].astype(np.int32)
         return Held(found[0], *((readings, others) if asked.side == 0 else (others, readings)), visits)
 
-    def _orders(self, side: int, axes: list[int]) -> tuple[list[int], Int64s]:
-        """Return axes by which the other side's readings are to be sorted, and which of these serves each of ``axes``.
+    def _orders(self, side: int) -> tuple[list[int], list[int], Int64s]:
+        """Return the axes that depend on the other side's reading, those by which to sort, and which serves each.
 
         Bands on the same column of that side are by one order, and so is what is asked of a left column alone.
         """
         numbers: dict[tuple[Measure, int | str | None], int] = {}
+        axes: list[int] = []
         columns: list[int] = []
-        orders = []
-        for k in axes:
-            axis = self._boxes.axes[k]
+        orders: list[int] = []
+        for k, axis in enumerate(self._boxes.axes):
+            if axis == RANK or axis.measure is (Measure.LEFT, Measure.RIGHT)[side]:
+                continue
             measure = Measure.BAND if axis.measure is Measure.LEFT else axis.measure
             key = measure, axis.right if side == 0 else axis.left
             if key not in numbers:
                 numbers[key] = len(columns)
                 columns.append(k)
+            axes.append(k)
             orders.append(numbers[key])
-        return columns, np.array(orders, dtype=np.int64)
-
-
-def _is_of_other(axis: Axis, side: int) -> bool:
-    own = (Measure.LEFT, Measure.RIGHT)[side]
-    return axis.measure is not own and axis != RANK
+        return axes, columns, np.array(orders, dtype=np.int64)
 
 
 def _counts(window: Window, since: int) -> Bools:
