@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bmq.engines import where_index
-from bmq.engines.conditions import SEPARATOR
+from bmq.engines.conditions import SEPARATOR, Conditions
 from bmq.engines.where_index import WhereIndex
 from bmq.records import IndexKind, Region, Where
 
@@ -36,7 +36,7 @@ def test_it_finds_what_asking_each_query_finds(many: int, pairs_at_once: int, da
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(where_index, "MANY", many)
         patch.setattr(where_index, "PAIRS_AT_ONCE", pairs_at_once)
-        index = WhereIndex(1, IndexKind.SCAN, ATTRIBUTES)
+        index = WhereIndex(1, IndexKind.SCAN, Conditions(ATTRIBUTES))
         queries: dict[int, tuple[Where, Region]] = {}
         last: dict[int, tuple[float, str]] = {}
         for _ in range(data.draw(st.integers(1, 5))):
@@ -86,7 +86,7 @@ def test_it_finds_what_asking_each_query_finds(many: int, pairs_at_once: int, da
 def test_a_condition_fits_the_same_whether_or_not_a_query_has_it(
     known: set[str], asked: list[str], wheres: list[Where]
 ) -> None:
-    index = WhereIndex(1, IndexKind.SCAN, ATTRIBUTES)
+    index = WhereIndex(1, IndexKind.SCAN, Conditions(ATTRIBUTES))
     index.learn(sorted(known))
     index.register(np.arange(len(wheres) - 1, dtype=np.int32), wheres[1:], [Region((0.0,), (1.0,)) for _ in wheres[1:]])
     codes = index.learn(asked)
@@ -105,7 +105,7 @@ def test_whether_a_region_holds_a_value_does_not_depend_on_its_condition(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(where_index, "MANY", many)
-        index = WhereIndex(1, IndexKind.SCAN, ATTRIBUTES)
+        index = WhereIndex(1, IndexKind.SCAN, Conditions(ATTRIBUTES))
         index.register(np.arange(len(queries), dtype=np.int32), *zip(*queries, strict=True))
     pairs = [(slot % len(queries), value) for slot, value in pairs]
 
@@ -117,7 +117,7 @@ def test_whether_a_region_holds_a_value_does_not_depend_on_its_condition(
 
 
 def test_nothing_is_kept_of_queries_and_texts_that_went() -> None:
-    index = WhereIndex(1, IndexKind.SCAN, ATTRIBUTES)
+    index = WhereIndex(1, IndexKind.SCAN, Conditions(ATTRIBUTES))
     index.learn(['"a"' + SEPARATOR + f"{i}.0" for i in range(100)])
     slots = np.arange(where_index.MANY + 1, dtype=np.int32)
     where = (("group", ('"a"',)), ("size", ("1.0", "2.0")))

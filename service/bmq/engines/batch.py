@@ -113,7 +113,7 @@ def _steps(engine: "FeedEngine", chained: Chained | None) -> Steps | None:
 def _levels(engine: "FeedEngine", steps: Steps | None) -> Moves | None:
     if steps is None or not len(engine.levels) or not steps.streams.size:
         return None
-    return engine.levels.find(steps.streams, steps.values, steps.codes, engine.regions.attributes.text)
+    return engine.levels.find(steps.streams, steps.values, steps.codes)
 
 
 def _tell_plain(engine: "FeedEngine", chained: Chained, moves: Moves, readings: Readings | None) -> Crossings:

@@ -4,8 +4,8 @@ The attributes of a reading are one text, and a text one code; what a code fits 
 two is new. Knows texts as `wire.attributes` writes them, and neither queries nor streams.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +29,7 @@ class Condition:
 
 
 class Conditions:
-    """Conditions that come and go, and texts of attributes that are met, by code.
+    """Conditions that come and go, and texts of attributes that are met, by code; of one feed, for all who ask.
 
     Parameters
     ----------
@@ -39,6 +39,8 @@ class Conditions:
     def __init__(self, attributes: tuple[str, ...]) -> None:
         self._places = {name: place for place, name in enumerate(attributes)}
         self._conditions: dict[Where, Condition] = {}
+        self._n_uses: Counter[Condition] = Counter()
+        self._to_tell: list[Callable[[Sequence[int]], None]] = []
         self._codes: dict[str, int] = {}
         self._texts: list[str | None] = []  # by code; None: free
         self._free: list[int] = []
@@ -63,8 +65,12 @@ class Conditions:
         assert text is not None, f"code {code} is free"
         return text
 
-    def forget_all_but(self, codes: Int32s) -> list[int]:
-        """Forget the texts of all other codes, which may then stand for other texts; return these codes. O(codes)."""
+    def tell_forgotten(self, forget: Callable[[Sequence[int]], None]) -> None:
+        """Let ``forget`` be called with codes that are forgotten, before they stand for other texts."""
+        self._to_tell.append(forget)
+
+    def forget_all_but(self, codes: Int32s) -> None:
+        """Forget the texts of all other codes, which may then stand for other texts. O(codes)."""
         forgotten = sorted(set(self._codes.values()).difference(codes.tolist()))
         for code in forgotten:
             text = self.text(code)
@@ -76,7 +82,8 @@ class Conditions:
             self._texts[code] = None
             self._fitting[code] = {}
         self._free += forgotten
-        return forgotten
+        for forget in self._to_tell:
+            forget(forgotten)
 
     def _code(self, text: str) -> int:
         code = self._codes.get(text)
@@ -100,19 +107,28 @@ class Conditions:
     # -- conditions ---------------------------------------------------------------------------------------
 
     def add(self, where: Where) -> Condition:
-        """Return the condition, which is there from now on; ``where`` is not empty. O(codes with one of its keys)."""
-        if where in self._conditions:
-            return self._conditions[where]
-        condition = self._conditions[where] = Condition(where, self._rarest_keys(where))
-        for key in condition.keys:
-            self._listed[key][condition] = None
-        for code in self.codes(condition):
-            self._fitting[code][condition] = None
+        """Return the condition, which is there until it is removed as often as it was added.
+
+        Parameters
+        ----------
+        where : not empty. When it is new, O(codes with one of its keys).
+        """
+        condition = self._conditions.get(where)
+        if condition is None:
+            condition = self._conditions[where] = Condition(where, self._rarest_keys(where))
+            for key in condition.keys:
+                self._listed[key][condition] = None
+            for code in self.codes(condition):
+                self._fitting[code][condition] = None
+        self._n_uses[condition] += 1
         return condition
 
     def remove(self, condition: Condition) -> None:
-        """Forget a condition."""
-        del self._conditions[condition.where]
+        """Forget a condition, unless it was added once more."""
+        self._n_uses[condition] -= 1
+        if self._n_uses[condition]:
+            return
+        del self._n_uses[condition], self._conditions[condition.where]
         for code in self.codes(condition):
             del self._fitting[code][condition]
         for key in condition.keys:
@@ -163,6 +179,8 @@ class Conditions:
             assert set(self._fitting[code]) == fitting
         assert sorted([*self._codes.values(), *self._free]) == list(range(len(self._texts)))
         # Nothing is kept of what went.
+        assert set(self._n_uses) == set(self._conditions.values())
+        assert all(n > 0 for n in self._n_uses.values())
         assert set(self._codes_by_key) == {key for text in self._codes for key in _keys(text)}
         assert set(self._listed) == {key for condition in self._conditions.values() for key in condition.keys}
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from bmq.engines.batch import Advanced, advance
+from bmq.engines.conditions import Conditions
 from bmq.engines.dues import DueQueries
 from bmq.engines.edits import (
     change_members,
@@ -62,8 +63,9 @@ class FeedEngine:
         # The attributes' code is kept as one more number of each stream, beside its value.
         self.streams = StreamTable(self.n_dims + bool(feed.attributes), feed.stream_ttl_ms)
         self.queries = QueryTable()
-        self.regions = WatchedRegions(self.n_dims, feed.attributes, feed.index)
-        self.levels = Levels(feed)
+        conditions = Conditions(feed.attributes)
+        self.regions = WatchedRegions(self.n_dims, conditions, feed.index)
+        self.levels = Levels(feed, conditions)
         self.residents = Residents(self.streams, self.regions, self.n_dims)
         self.silent = SilentMembers()
         self.pairs = Pairs(self.n_dims)

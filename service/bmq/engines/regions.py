@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bmq.engines.conditions import Conditions
 from bmq.engines.where_index import WhereIndex
 from bmq.index.areas import Areas, MakeBoxes
 from bmq.index.base import Moves, joined
@@ -66,13 +67,13 @@ class WatchedRegions:
     Parameters
     ----------
     n_dims, kind, make : as for `Areas`; with a match index only `inside` and `holds` are answered.
-    attributes : names, in the order of a text's values.
+    conditions : of the feed, and what is known of its attributes.
     """
 
     def __init__(
-        self, n_dims: int, attributes: tuple[str, ...], kind: IndexKind = IndexKind.AUTO, make: MakeBoxes | None = None
+        self, n_dims: int, conditions: Conditions, kind: IndexKind = IndexKind.AUTO, make: MakeBoxes | None = None
     ) -> None:
-        self.attributes = WhereIndex(n_dims, kind, attributes, make)
+        self.attributes = WhereIndex(n_dims, kind, conditions, make)
         self._areas = Areas(n_dims, kind, make)
         self._named = Areas(n_dims, IndexKind.SCAN)
         self._watched: dict[int, _Watched] = {}

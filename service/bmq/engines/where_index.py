@@ -47,14 +47,13 @@ class WhereIndex:
     Parameters
     ----------
     n_dims, kind, make : as for `Areas`.
-    attributes : names, in the order of a text's values.
+    conditions : of the feed; there may be other indexes with them.
     """
 
-    def __init__(
-        self, n_dims: int, kind: IndexKind, attributes: tuple[str, ...], make: MakeBoxes | None = None
-    ) -> None:
+    def __init__(self, n_dims: int, kind: IndexKind, conditions: Conditions, make: MakeBoxes | None = None) -> None:
         self._n_dims, self._kind, self._make = n_dims, kind, make
-        self._conditions = Conditions(attributes)
+        self._conditions = conditions
+        self._conditions.tell_forgotten(self._forget_codes)
         self._few = Areas(n_dims, IndexKind.SCAN)
         self._groups: dict[Condition, _Group] = {}
         self._group_by_slot: dict[int, _Group] = {}
@@ -81,7 +80,10 @@ class WhereIndex:
 
     def forget_all_but(self, codes: Int32s) -> None:
         """Forget the texts of all other codes, which may then stand for other texts. O(codes)."""
-        for code in self._conditions.forget_all_but(codes):
+        self._conditions.forget_all_but(codes)
+
+    def _forget_codes(self, codes: Sequence[int]) -> None:
+        for code in codes:
             self._fitting.pop(code, None)
 
     def fits_where(self, where: Where, codes: Int32s) -> Bools:
@@ -118,6 +120,7 @@ class WhereIndex:
         removed: dict[_Group, list[int]] = defaultdict(list)
         for slot in slots.tolist():
             group = self._group_by_slot.pop(slot)
+            self._conditions.remove(group.condition)
             del group.slots[slot], self._regions[slot]
             removed[group].append(slot)
         for group, own in removed.items():
@@ -125,7 +128,6 @@ class WhereIndex:
             if group.areas is None or not group.slots:
                 self._forget_fitting(group)
             if not group.slots:
-                self._conditions.remove(group.condition)
                 del self._groups[group.condition]
 
     def _areas_of(self, group: _Group) -> Areas:
@@ -221,7 +223,8 @@ class WhereIndex:
     def _fitting_of(self, code: int) -> _Fitting:
         found = self._fitting.get(code)
         if found is None:
-            groups = [self._groups[condition] for condition in self._conditions.fitting(code)]
+            fitting = self._conditions.fitting(code)
+            groups = [self._groups[condition] for condition in fitting if condition in self._groups]
             few = [slot for group in groups if group.areas is None for slot in group.slots]
             found = self._fitting[code] = _Fitting(_array(few), [group for group in groups if group.areas is not None])
         return found

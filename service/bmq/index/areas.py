@@ -9,15 +9,15 @@ import numpy as np
 
 from bmq.index.base import Moves, joined
 from bmq.index.choose import make_index
-from bmq.index.layered import Layered, LayeredMatches
+from bmq.index.layered import Layered
+from bmq.index.match import AdaptiveMatches
 from bmq.index.select import SelectIndex
 from bmq.index.shape_grid import ShapeIndex
 from bmq.records import Bools, Float64s, IndexKind, Int8s, Int32s, Region
 
 NOTHING, BOX, SHAPE = 0, 1, 2
 
-
-Boxes = Layered | LayeredMatches | SelectIndex
+Boxes = Layered | AdaptiveMatches | SelectIndex
 MakeBoxes = Callable[[int], Boxes]
 
 

@@ -30,6 +30,7 @@ from bmq.kernels.virtual_constructs import (
 from bmq.records import Float64s, Int32s, Int64s
 
 MAX_ENTRIES = np.iinfo(np.uint32).max  # a list begins at a uint32
+N_ASKED = 4096  # regions that an estimate asks, some 2 ms
 MAX_CONSTRUCTS = np.iinfo(np.int32).max  # their numbers are uint32 in the kernels, also of what lies beside the last
 
 
@@ -74,6 +75,23 @@ class VirtualConstructIndex(LayeredMatches):
     @abstractmethod
     def _lengths_up_to(longest: int) -> Int64s:
         """Return the lengths of a construct's sides: int64[], ascending from 1, in units."""
+
+    @classmethod
+    def n_listed(cls, regions: Float64s, values: Float64s) -> float:
+        """Return how many entries the lists have that cover a value, on the grid that would be chosen: an estimate.
+
+        Parameters
+        ----------
+        regions : float64[m, d, 2], m >= 1; a sample of them is asked.
+        values : float64[d, n], n >= 1; the mean over these.
+        """
+        grid = choose_grid(regions, cls._lengths_up_to(cls._longest_of_chosen_grid), Decomposition.SIMPLE)
+        asked = regions[:: 1 + len(regions) // N_ASKED]
+        covers = np.ones((values.shape[1], len(asked)), dtype=np.bool_)
+        for k, axis in enumerate(grid.axes):
+            ranges, cells = cell_ranges(axis, asked[:, k]), cells_of(axis, values[k])[:, None]
+            covers &= (ranges.first <= cells) & (cells <= ranges.last)
+        return float(covers.mean()) * len(regions)
 
     def _build(self, table: PackedQueries) -> "ConstructLists":
         grid = self._grid or choose_grid(table.regions, self._lengths, self._decomposition)

@@ -31,6 +31,7 @@ from bmq.records import Bools, Float64s, Int32s
 GROWTH = 4
 SMALLEST_LAYER = 1024  # built in about a millisecond; smaller ones are always built into the next
 
+_NOTHING = Moves(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int8), 0)
 _NOWHERE = -1  # in place of a layer's number: not registered
 _PENDING = -2
 
@@ -187,6 +188,25 @@ class Layers(ABC, Generic[AnyStructure]):
 
     # -- questions ----------------------------------------------------------------------------------------
 
+    def __len__(self) -> int:
+        """Return how many queries are registered."""
+        return sum(layer.n_live for layer in self._layers) + sum(slots.size for slots, _ in self._pending)
+
+    def contents(self) -> tuple[Int32s, Float64s]:
+        """Return the slots and regions (float64[m, d, 2]) of all queries, in no order. O(m)."""
+        parts = [(slots, regions) for slots, regions in self._pending]
+        for layer in self._layers:
+            live = layer.table.slots != GONE
+            parts.append((layer.table.slots[live], layer.table.regions[live]))
+        nothing = np.empty(0, dtype=np.int32), np.empty((0, self.n_dims, 2))
+        slots, regions = zip(*(parts or [nothing]), strict=True)
+        return np.concatenate(slots), np.concatenate(regions)
+
+    def stab_tables(self, values: Float64s) -> Moves:
+        """Return, as `MatchIndex.stab`, what the trees of the tables find among the rows that are in order."""
+        self._settle()
+        return joined([_NOTHING, *(layer.table.stab(values) for layer in self._layers)])
+
     def _settled(self) -> Iterator[tuple[AnyStructure, PackedQueries]]:
         """Yield each layer's structure, built where it is not yet, and its table."""
         self._settle()
@@ -255,8 +275,8 @@ class _Tree:
         """State nothing: the table checks its tree."""
 
 
-class _Newcomers(LayeredMatches):
-    """The rows that the first layer took in, by their number behind those in order: what its tree lacks."""
+class PackedMatches(LayeredMatches):
+    """The `MatchIndex` of packed trees: those that each table has anyway."""
 
     def _build(self, table: PackedQueries) -> _Tree:
         return _Tree()
@@ -269,10 +289,11 @@ class Layered(Layers[BorderStructure]):
         self, n_dims: int, *, growth: int = GROWTH, smallest_layer: int = SMALLEST_LAYER, room: float = 0.0
     ) -> None:
         super().__init__(n_dims, growth=growth, smallest_layer=smallest_layer, room=room)
+        # The rows that the first layer took in, by their number behind those in order: what its tree lacks.
         self._newcomers = self._no_newcomers()
 
-    def _no_newcomers(self) -> _Newcomers:
-        return _Newcomers(self.n_dims, growth=self._growth, smallest_layer=self._smallest_layer)
+    def _no_newcomers(self) -> PackedMatches:
+        return PackedMatches(self.n_dims, growth=self._growth, smallest_layer=self._smallest_layer)
 
     def _take_in(self) -> None:
         if not self._pending or not self._layers:
