@@ -17,6 +17,7 @@ from bmq.kernels.hashing import hash_ids
 from bmq.records import NEVER, Band, Bools, Float64s, Int8s, Int32s, Int64s, JoinQuery, JoinSide, Reason
 
 LEFT, RIGHT = 0, 1
+KEYS_MIN = 1 << 16  # texts that are kept in any case: some megabytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,10 @@ class ChannelKey:
 class BandChannels:
     """The band joins of two feeds, by query slot."""
 
-    def __init__(self, left: JoinFeed, right: JoinFeed, keys: KeyTable) -> None:
+    def __init__(self, left: JoinFeed, right: JoinFeed) -> None:
         self._feeds = (left, right)
-        self._keys = keys
+        self._keys = KeyTable()
+        self._most_keys = KEYS_MIN
         self._channels: dict[ChannelKey, BandJoin] = {}
         self._key_by_slot: dict[int, ChannelKey] = {}
         self._bands: dict[int, Band] = {}
@@ -106,6 +108,10 @@ class BandChannels:
         """Take note that the streams of a feed were set without a change that said so."""
         self._is_stale = True
 
+    def forget_texts(self) -> None:
+        """Let the channels be built anew, with the texts of now, once most texts may be those of former readings."""
+        self._is_stale |= len(self._keys) > self._most_keys
+
     def change(self, changes: Changes, begin: int, end: int) -> tuple[list[PairEvents], int]:
         """Apply the changes ``begin`` to ``end``; return the events and how many candidates were looked at."""
         self.refresh()
@@ -149,6 +155,7 @@ class BandChannels:
         if not self._is_stale:
             return
         self._is_stale = False
+        self._keys = KeyTable()
         self._channels = {key: BandJoin() for key in self._channels}
         slots_by_key: dict[ChannelKey, list[int]] = {key: [] for key in self._channels}
         for slot, key in self._key_by_slot.items():
@@ -156,6 +163,7 @@ class BandChannels:
         for key, channel in self._channels.items():
             self._load(key, channel)
             _put(channel, key, slots_by_key[key], [self._bands[slot] for slot in slots_by_key[key]])
+        self._most_keys = max(KEYS_MIN, 2 * len(self._keys))
 
     def _is_ours(self, query_id: str) -> bool:
         text = np.frombuffer(query_id.encode(), dtype=np.uint8)

@@ -15,7 +15,6 @@ import numpy as np
 from bmq.engines.band_channels import BandChannels, Changes
 from bmq.engines.dues import DueQueries
 from bmq.engines.join_feed import Arrivals, JoinFeed, Past, States
-from bmq.engines.keys import KeyTable
 from bmq.engines.pair_events import PairEvents, join_events, telling_order, to_pairs
 from bmq.engines.window_channel import WindowChannel
 from bmq.records import NEVER, Int32s, Int64s, JoinedPairs, JoinQuery, Kind, Reason, Sign
@@ -36,8 +35,8 @@ class FeedPair:
     def __init__(self, left: JoinFeed, right: JoinFeed) -> None:
         self.left, self.right = left, right
         self.dues = DueQueries()
-        self.band = BandChannels(left, right, KeyTable())
-        self.windows = WindowChannel(left, right, KeyTable())
+        self.band = BandChannels(left, right)
+        self.windows = WindowChannel(left, right)
         self._slots: dict[str, int] = {}
         self._queries: dict[int, JoinQuery] = {}
         self._free: list[int] = []
@@ -153,6 +152,7 @@ class FeedPair:
         expired = [self._queries[slot] for _, slot in dues]
         for query in expired:
             self.drop(query.query_id)
+        self.band.forget_texts()
         return Joined(told, expired, visits + n)
 
     def _ends(

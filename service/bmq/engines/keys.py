@@ -9,10 +9,13 @@ NO_KEY = -1  # equal to nothing
 
 
 class KeyTable:
-    """Numbers of texts, the same for both sides of a join. Keeps each text it has met."""
+    """Numbers of texts, the same for both sides of a join. Keeps each text it has met: its owner makes a new one."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._numbers)
 
     def numbers(self, feed: JoinFeed, field: str | None, states: States) -> Int64s:
         """Return the number of a field's text in each state, int64[n]; NO_KEY: equal to nothing; 0 for no field.

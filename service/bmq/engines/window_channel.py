@@ -24,9 +24,8 @@ class WindowChannel:
     since : slot -> the numbers of the left and the right reading from which a query counts.
     """
 
-    def __init__(self, left: JoinFeed, right: JoinFeed, keys: KeyTable) -> None:
+    def __init__(self, left: JoinFeed, right: JoinFeed) -> None:
         self._feeds = (left, right)
-        self._keys = keys
         self.since: dict[int, tuple[int, int]] = {}
         self._queries: dict[int, JoinQuery] = {}
         n_columns = [feed.n_dims + len(feed.feed.attributes) for feed in self._feeds]
@@ -61,7 +60,8 @@ class WindowChannel:
         """
         if not self.since or not (len(left.read) or len(right.read)):
             return [], 0
-        windows = [self._window(0, changes.left.positions), self._window(1, changes.right.positions)]
+        keys = KeyTable()  # no number outlives the batch, and so no text that windows hold no more
+        windows = [self._window(0, changes.left.positions, keys), self._window(1, changes.right.positions, keys)]
         found = self._join.find(windows[0], windows[1], self._fits)
         events = self._events(found, windows, left, right)
         if dues:
@@ -80,7 +80,7 @@ class WindowChannel:
             return len(feed.window)
         return self._join.keep(feed.window.event_times, feed.first, side, settled_other)
 
-    def _window(self, side: int, positions: Int64s) -> Window:
+    def _window(self, side: int, positions: Int64s, keys: KeyTable) -> Window:
         feed = self._feeds[side]
         states = feed.window
         n_old = len(states) - positions.size
@@ -94,7 +94,7 @@ class WindowChannel:
             columns=feed.columns(states),
             event_times=states.event_times,
             codes=states.codes,
-            keys={field: self._keys.numbers(feed, field, states) for field in fields},
+            keys={field: keys.numbers(feed, field, states) for field in fields},
             first=feed.first,
             positions=np.concatenate([np.arange(-n_old, 0), positions]),
             own=feed.own(states.slots) if side == 0 else np.ones(len(states), dtype=np.bool_),
