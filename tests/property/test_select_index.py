@@ -1,11 +1,16 @@
 """The index of selections, whatever happens to it, says what the definition says."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
+from bench.baselines.column_scan import ColumnScan
+from bench.baselines.ibs import Ibs
+from bmq.index.base import MatchIndex
 from bmq.index.select import IMMEDIATE, SelectIndex
 from bmq.kernels.select_join import MAX_CLUSTER
 from bmq.records import Float64s
@@ -22,6 +27,16 @@ def test_any_sequence_of_changes_and_questions_gets_the_answers_of_the_definitio
         def make_index(self) -> SelectIndex:
             # Layers as small as one query, so that there are several of them, and they merge all the time.
             return SelectIndex(n_dims, growth=growth, smallest_layer=1)
+
+    run_state_machine_as_test(Machine, settings=settings(stateful_step_count=15, max_examples=50))
+
+
+@pytest.mark.parametrize("n_dims", [1, 2])
+@pytest.mark.parametrize("rival", [Ibs, ColumnScan])
+def test_a_rival_gets_the_answers_of_the_definition(rival: Callable[[int], MatchIndex], n_dims: int) -> None:
+    class Machine(MatchMachine):
+        def make_index(self) -> MatchIndex:
+            return rival(n_dims)
 
     run_state_machine_as_test(Machine, settings=settings(stateful_step_count=15, max_examples=50))
 
@@ -49,13 +64,14 @@ def draw_regions(rng: np.random.Generator, scale: str, shape: tuple[int, int]) -
     scale=st.sampled_from(["even", "integers", "wild"]),
     n_values=st.sampled_from([0, 1, IMMEDIATE, IMMEDIATE + 1, MAX_CLUSTER, MAX_CLUSTER + 1, 3 * MAX_CLUSTER - 5]),
     missing=st.sampled_from([0.0, 0.1, 1.0]),
+    cluster=st.sampled_from([1, 7, MAX_CLUSTER]),
 )
 @settings(max_examples=60)
 def test_batches_of_any_size_get_the_answers_of_the_definition(
-    seed: int, n_dims: int, scale: str, n_values: int, missing: float
+    seed: int, n_dims: int, scale: str, n_values: int, missing: float, cluster: int
 ) -> None:
     rng = np.random.default_rng(seed)
-    index, oracle = SelectIndex(n_dims, smallest_layer=50), IndexOracle()
+    index, oracle = SelectIndex(n_dims, cluster=cluster, smallest_layer=50), IndexOracle()
     for part in np.array_split(rng.permutation(rng.integers(1, 700)).astype(np.int32), 3):
         lo, hi = draw_regions(rng, scale, (n_dims, part.size))
         index.register(part, lo, hi)
@@ -102,6 +118,12 @@ def test_half_open_ends_hold_their_lower_and_not_their_upper_value(n_values: int
     found = index.stab(at)
 
     assert found.queries.tolist() == [0, 1, 2, 0] * n_values
+
+
+@pytest.mark.parametrize("cluster", [0, MAX_CLUSTER + 1])
+def test_a_cluster_without_values_or_with_more_than_a_set_has_is_refused(cluster: int) -> None:
+    with pytest.raises(ValueError, match="data cluster"):
+        SelectIndex(2, cluster=cluster)
 
 
 def test_an_index_without_queries_finds_nothing() -> None:
