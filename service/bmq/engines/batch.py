@@ -82,7 +82,9 @@ def _chain(engine: "FeedEngine", readings: Readings | None) -> Chained | None:
     if readings is None or not len(readings):
         return None
     engine.residents.moved()
-    return engine.streams.apply(engine.chained_readings(readings), engine.settled)
+    chained = engine.streams.apply(engine.chained_readings(readings), engine.settled)
+    engine.silence_dues.take(chained.event_times)
+    return chained
 
 
 def _may_be_due(engine: "FeedEngine", settled: int) -> bool:

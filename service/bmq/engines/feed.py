@@ -30,6 +30,7 @@ from bmq.engines.passes import Passes
 from bmq.engines.query_table import FOREVER, NO_SLOT, QueryTable
 from bmq.engines.regions import WatchedRegions
 from bmq.engines.residents import Residents
+from bmq.engines.silence import SilenceDues
 from bmq.engines.silent import SilentMembers
 from bmq.engines.telling import to_crossings
 from bmq.index.stream_table import StreamTable
@@ -71,6 +72,7 @@ class FeedEngine:
         self.pairs = Pairs(self.n_dims)
         self.passes = Passes(self.n_dims, feed.lonlat)
         self.dues = DueQueries()
+        self.silence_dues = SilenceDues()
         self.settled = NEVER  # epoch ms up to which timers have fired
 
     # -- commands -----------------------------------------------------------------------------------------
@@ -156,6 +158,7 @@ class FeedEngine:
     def restore_streams(self, rows: StreamRows) -> None:
         """Set streams without a word, as a replica does that catches up."""
         self.residents.moved()
+        self.silence_dues.forget()
         if rows.attributes is not None:
             rows = replace(rows, values=np.vstack([rows.values, self._codes(rows.attributes)]), attributes=None)
         self.streams.put_rows(rows)
@@ -291,6 +294,8 @@ class FeedEngine:
         self.queries._check()
         self.regions._check()
         self.pairs._check()
+        if self.settled != NEVER:
+            self.silence_dues._check(self.streams.last_times, self.settled)
         self.levels._check()
         for query in self.queries.queries():
             slot = self.queries.slot(query.query_id)

@@ -21,13 +21,13 @@ NO_SLOT = -1
 
 
 class QueryTable:
-    """Queries of one feed by slot. Memory: 21 bytes a query and its record."""
+    """Queries of one feed by slot. Memory: 25 bytes a query and its record."""
 
     def __init__(self) -> None:
         self._slots: dict[str, int] = {}
         self._queries: list[RegionQuery | None] = []
         self._free: list[int] = []
-        self._exit_slots: dict[int, int] = {}
+        self.exit_slots: Int32s = np.full(INITIAL_QUERIES, NO_SLOT, dtype=np.int32)
         self.owners: Int32s = np.empty(INITIAL_QUERIES, dtype=np.int32)
         self.tracked: Bools = np.zeros(INITIAL_QUERIES, dtype=np.bool_)
         self.n_tracked = 0
@@ -48,7 +48,7 @@ class QueryTable:
 
     def exit_slot(self, slot: int) -> int:
         """Return the slot of the exit region of the query in ``slot``; NO_SLOT: it has none."""
-        return self._exit_slots.get(slot, NO_SLOT)
+        return int(self.exit_slots[slot])
 
     def query(self, slot: int) -> RegionQuery:
         """Return the query in a slot that is in use."""
@@ -72,15 +72,15 @@ class QueryTable:
         self.n_of_kind[query.kind] += 1
         self._set_tracked(slot, is_tracked=query.is_tracked)
         self._set_stream_ttl(slot, stream_ttl)
-        exit_slot = self._exit_slots.get(slot)
         if query.exit_region is None:
-            if exit_slot is not None:
-                self._give_back(self._exit_slots.pop(slot))
+            self._give_back_exit_slot(slot)
         else:
-            if exit_slot is None:
-                exit_slot = self._exit_slots[slot] = self._take_slot(query)
-            self._queries[exit_slot] = query
-            self.owners[exit_slot] = slot
+            if self.exit_slots[slot] == NO_SLOT:
+                # First the one, then the other: the array may be another one then.
+                exit_slot = self._take_slot(query)
+                self.exit_slots[slot] = exit_slot
+            self._queries[self.exit_slots[slot]] = query
+            self.owners[self.exit_slots[slot]] = slot
         return slot
 
     def remove(self, query_id: str) -> int:
@@ -90,8 +90,7 @@ class QueryTable:
         self._set_stream_ttl(slot, FOREVER)
         self._set_tracked(slot, is_tracked=False)
         self._give_back(slot)
-        if slot in self._exit_slots:
-            self._give_back(self._exit_slots.pop(slot))
+        self._give_back_exit_slot(slot)
         return slot
 
     def order_by_id(self, slots: Int32s) -> npt.NDArray[np.int64]:
@@ -129,6 +128,7 @@ class QueryTable:
         self._queries.append(query)
         if slot == self.owners.size:
             self.owners = np.append(self.owners, np.empty_like(self.owners))
+            self.exit_slots = np.append(self.exit_slots, np.full_like(self.exit_slots, NO_SLOT))
             self.tracked = np.append(self.tracked, np.zeros_like(self.tracked))
             self.stream_ttls = np.append(self.stream_ttls, np.full_like(self.stream_ttls, FOREVER))
         return slot
@@ -137,18 +137,25 @@ class QueryTable:
         self._queries[slot] = None
         self._free.append(slot)
 
+    def _give_back_exit_slot(self, slot: int) -> None:
+        if self.exit_slots[slot] != NO_SLOT:
+            self._give_back(int(self.exit_slots[slot]))
+            self.exit_slots[slot] = NO_SLOT
+
     def _check(self) -> None:
         """State every invariant of the table; for tests."""
         # A slot is free, or holds the query that its id leads to, or the exit region of one.
-        taken = [*self._slots.values(), *self._exit_slots.values()]
+        with_exit: Int32s = np.flatnonzero(self.exit_slots != NO_SLOT).astype(np.int32)
+        exit_slots = self.exit_slots[with_exit]
+        taken = [*self._slots.values(), *exit_slots.tolist()]
         assert sorted([*taken, *self._free]) == list(range(len(self._queries)))
         assert all(self.query(slot).query_id == query_id for query_id, slot in self._slots.items())
         for slot in self._slots.values():
             query = self.query(slot)
             assert self.owners[slot] == slot
             assert self.tracked[slot] == query.is_tracked
-            assert (query.exit_region is not None) == (slot in self._exit_slots)
-        assert all(self.owners[exit_slot] == slot for slot, exit_slot in self._exit_slots.items())
+            assert (query.exit_region is not None) == (slot in with_exit)
+        assert np.array_equal(self.owners[exit_slots], with_exit)
         assert +self.n_of_kind == Counter(query.kind for query in self.queries())
         assert self.n_tracked == np.count_nonzero(self.tracked)
         assert self.stream_ttl_counts == Counter(self.stream_ttls[self.stream_ttls != FOREVER].tolist())

@@ -8,7 +8,7 @@ clock, so nothing is kept of it:
     p ──────────────── p + T ────── clock            clock > p + T, and no reading: left at p + T
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,9 @@ from bmq.records import NEVER, Bools, Float64s, Int32s, Int64s, Reason, Sign
 
 if TYPE_CHECKING:
     from bmq.engines.feed import FeedEngine
+
+# Distinct `stream_ttl` that are remembered: queries come and go. Fewer than are in use: all streams are looked at.
+DUES_MOST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +77,44 @@ class Silences:
         return covered
 
 
+class SilenceDues:
+    """For each `stream_ttl` a time before which no stream becomes silent by it, so that not all need be looked at."""
+
+    def __init__(self) -> None:
+        self._dues: dict[int, int] = {}  # ms -> epoch ms; absent: not known
+
+    def take(self, event_times: Int64s) -> None:
+        """Take note that streams had readings at these times."""
+        if self._dues and event_times.size:
+            earliest = int(event_times.min())
+            self._dues = {ttl: min(due, earliest + ttl) for ttl, due in self._dues.items()}
+
+    def forget(self) -> None:
+        """Know nothing any more: streams were changed otherwise."""
+        self._dues.clear()
+
+    def passed(self, ttls: Sequence[int], settled: int) -> list[int]:
+        """Return the ttls by which some stream may have become silent before ``settled``."""
+        return [ttl for ttl in ttls if self._dues.get(ttl, NEVER) < settled]
+
+    def set(self, ttl: int, last_times: Int64s, settled: int) -> None:
+        """Take note that ``settled`` has come, and what had become silent by it has been told."""
+        if len(self._dues) > DUES_MOST:
+            self._dues.clear()
+        least = int(np.min(last_times, where=last_times >= settled - ttl, initial=FOREVER))
+        self._dues[ttl] = FOREVER if least == FOREVER else least + ttl
+
+    def _check(self, last_times: Int64s, settled: int) -> None:
+        """State every invariant; for tests."""
+        for ttl, due in self._dues.items():
+            waiting = last_times[last_times >= settled - ttl]
+            assert (waiting >= due - ttl).all(), "a stream becomes silent before the time that is remembered"
+
+
 def find_silences(engine: "FeedEngine", chained: Chained | None, steps: Steps | None, settled: int) -> Silences:
     """Return what silence does in a batch whose readings the stream table has taken; streams it ended are forgotten.
 
-    Cost: a comparison for each stream and each distinct `stream_ttl`.
+    Cost: beside the readings, a comparison for each stream and each distinct `stream_ttl` by which one may be silent.
     """
     found = []
     lengths = None
@@ -137,22 +174,25 @@ def _before_readings(
 
 def _at_end(engine: "FeedEngine", chained: Chained | None, settled: int, by_query: list[int]) -> Iterator[Expiries]:
     """Yield the streams whose silence ended by ``settled`` without a reading."""
-    streams = engine.streams
+    streams, dues, of_feed = engine.streams, engine.silence_dues, engine.feed.stream_ttl_ms
     if settled == NEVER:
         return
     times = streams.last_times
-    touched = np.zeros(times.size, dtype=np.bool_)
-    if chained is not None:
+    passed = dues.passed(by_query, settled)
+    touched = np.zeros(times.size if passed else 0, dtype=np.bool_)
+    if passed and chained is not None:
         touched[chained.slots] = True
-    for ttl in by_query:
+    for ttl in passed:
         # Those not touched were told when the clock passed their due, unless it passes only now.
         is_new = touched | (times >= engine.settled - ttl) if engine.settled != NEVER else True
         slots = np.flatnonzero((times != NEVER) & (times < settled - ttl) & is_new).astype(np.int32)
+        dues.set(ttl, times, settled)
         yield _of_table(engine, slots, ttl, ttl)
-    if engine.feed.stream_ttl_ms is not None:
+    if of_feed is not None and dues.passed([of_feed], settled):
         slots = streams.silent_slots(settled)
-        expiries = _of_table(engine, slots, engine.feed.stream_ttl_ms, FOREVER)
+        expiries = _of_table(engine, slots, of_feed, FOREVER)
         streams.forget(slots)
+        dues.set(of_feed, times, settled)
         yield expiries
 
 

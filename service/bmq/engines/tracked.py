@@ -27,7 +27,7 @@ def items_of_crossings(engine: "FeedEngine", events: Events) -> PairItems:
     """Return the items that crossings by readings are; ``events`` are those of the regions of tracked queries."""
     events = events.where(events.whens == When.AT_READING)
     owners = engine.queries.owners[events.queries]
-    with_exit = np.array([engine.queries.exit_slot(int(slot)) != NO_SLOT for slot in owners], dtype=np.bool_)
+    with_exit = engine.queries.exit_slots[owners] != NO_SLOT
     is_exit = events.queries != owners
     entered = (events.signs > 0) & ~is_exit
     left = (events.signs < 0) & (is_exit | ~with_exit)
@@ -63,23 +63,20 @@ def items_of_ends(
     ]
     if not expiries.streams.size:
         return ends
-    queries, streams = engine.pairs.rows_of_streams(np.unique(expiries.streams))
-    pairs = np.unique(
-        np.stack([np.concatenate([queries, items.queries]), np.concatenate([streams, items.streams])]), axis=1
-    )
+    queries, streams = _pairs_of(engine, np.unique(expiries.streams), items)
     order = np.argsort(expiries.streams, kind="stable")
     expiring = expiries.streams[order]
-    first = np.searchsorted(expiring, pairs[1], side="left")
-    counts = np.searchsorted(expiring, pairs[1], side="right") - first
+    first = np.searchsorted(expiring, streams, side="left")
+    counts = np.searchsorted(expiring, streams, side="right") - first
     which = np.repeat(np.arange(counts.size), counts)
     within = np.arange(which.size) - np.repeat(np.cumsum(counts) - counts, counts)
     rows = order[first[which] + within]
-    of_query = engine.queries.stream_ttls[pairs[0][which]] == expiries.ttls[rows]
+    of_query = engine.queries.stream_ttls[queries[which]] == expiries.ttls[rows]
     which, rows = which[of_query], rows[of_query]
     ends.append(
         _ends(
-            pairs[0][which],
-            pairs[1][which],
+            queries[which],
+            streams[which],
             expiries.moments[rows],
             AT_STREAM_EXPIRY,
             Reason.STREAM_EXPIRED,
@@ -88,6 +85,16 @@ def items_of_ends(
         )
     )
     return ends
+
+
+def _pairs_of(engine: "FeedEngine", streams: Int32s, items: PairItems) -> tuple[Int32s, Int32s]:
+    """Return the pairs (query, stream) of some streams that there are, and those that items may make, each once."""
+    made = np.isin(items.streams, streams)
+    queries, of = engine.pairs.rows_of_streams(streams)
+    # One number a pair: sorting those is many times as fast as sorting pairs.
+    pairs = np.concatenate([queries, items.queries[made]]).astype(np.int64) << 32
+    pairs = np.unique(pairs | np.concatenate([of, items.streams[made]]))
+    return (pairs >> 32).astype(np.int32), pairs.astype(np.int32)
 
 
 def join_items(parts: Sequence[PairItems]) -> PairItems:
