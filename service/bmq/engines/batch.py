@@ -126,18 +126,17 @@ def _tell_plain(engine: "FeedEngine", chained: Chained, moves: Moves, readings: 
 
 
 def _order_at_readings(engine: "FeedEngine", moves: Moves) -> Int64s:
-    """Return the order of crossings by (row, leaves, enters, levels, query id)."""
-    keys = 3 * moves.rows.astype(np.int64) + np.array([0, 2, 1])[moves.signs + 1]
-    order = np.argsort(keys, kind="stable")
-    keys = keys[order]
-    tied = np.zeros(keys.size, dtype=np.bool_)
-    tied[1:] = keys[1:] == keys[:-1]
+    """Return the order of crossings by (row, leaves, enters, levels, query id); rows ascend already."""
+    order = np.arange(moves.rows.size)
+    tied = np.zeros(order.size, dtype=np.bool_)
+    tied[1:] = moves.rows[1:] == moves.rows[:-1]
     tied[:-1] |= tied[1:]
     if tied.any():
-        # Query ids are compared only where two crossings of one reading and sign meet: mostly nowhere.
+        # Query ids are compared only where two crossings of one reading meet: of border queries mostly nowhere.
         among = order[tied]
+        sorts = np.array([0, 2, 1])[moves.signs[among] + 1]
         ranks = engine.queries.order_by_id(moves.queries[among])
-        order[tied] = among[np.lexsort((ranks, keys[tied]))]
+        order[tied] = among[np.argsort((3 * moves.rows[among].astype(np.int64) + sorts) << 32 | ranks)]
     return order
 
 

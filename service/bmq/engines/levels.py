@@ -16,6 +16,7 @@ from bmq.engines.regions import WatchedRegions
 from bmq.index.base import Moves, joined
 from bmq.index.match import make_match
 from bmq.index.select import SelectIndex
+from bmq.kernels.owners import find_owners
 from bmq.records import Feed, Float64s, Int32s, Kind, RegionQuery
 
 FEW = 64  # slots and codes that there is room for at first; doubles as needed
@@ -90,10 +91,11 @@ class Levels:
 
     def _owned(self, inside: Moves) -> Moves:
         """Return the queries of alternatives, each once."""
-        rows, queries = inside.rows, self._owners[inside.queries]
         if self._n_several:
-            pairs = np.unique(rows.astype(np.int64) << 32 | queries)
-            rows, queries = (pairs >> 32).astype(np.int32), (pairs & 0xFFFFFFFF).astype(np.int32)
+            owners = self._owners[: self._n_slots]
+            rows, queries = find_owners(inside.rows, inside.queries, owners, int(owners.max()) + 1)
+        else:
+            rows, queries = inside.rows, self._owners[inside.queries]
         return Moves(rows, queries, np.ones(rows.size, dtype=np.int8), inside.visits)
 
     def _numbers_of(self, codes: Int32s) -> Float64s:

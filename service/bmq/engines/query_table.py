@@ -32,6 +32,7 @@ class QueryTable:
         self.tracked: Bools = np.zeros(INITIAL_QUERIES, dtype=np.bool_)
         self.n_tracked = 0
         self.n_of_kind: Counter[Kind] = Counter()
+        self._ranks: Int64s | None = None  # by slot, of the query ids; None: not known since a slot was taken
         self.stream_ttls: Int64s = np.full(INITIAL_QUERIES, FOREVER, dtype=np.int64)
         # ms -> how many queries have it. Mostly there is none, and then nobody has to look.
         self.stream_ttl_counts: Counter[int] = Counter()
@@ -97,13 +98,24 @@ class QueryTable:
         """Return, for each slot, the rank of its query id among these slots, by UTF-8 bytes.
 
         Ranks are made for the slots of one batch's crossings rather than kept for all: keeping a million ids
-        ordered would cost every registration more than all crossings need.
+        ordered would cost every registration more than all crossings need. Where a batch asks for as many as there are
+        queries, they are made for all and kept until there is another query.
         """
+        if self._ranks is None and slots.size >= len(self._slots):
+            self._ranks = self._ranks_of_all()
+        if self._ranks is not None:
+            return self._ranks[slots]
         distinct, inverse = np.unique(slots, return_inverse=True)
         ids = [self.query(int(slot)).query_id.encode() for slot in distinct]
         ranks = np.empty(len(ids), dtype=np.int64)
         ranks[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
         return ranks[inverse]
+
+    def _ranks_of_all(self) -> Int64s:
+        in_order = sorted(self._slots, key=str.encode)
+        ranks = np.zeros(len(self._queries), dtype=np.int64)
+        ranks[[self._slots[query_id] for query_id in in_order]] = np.arange(len(in_order))
+        return ranks[self.owners[: ranks.size]]
 
     def _set_tracked(self, slot: int, *, is_tracked: bool) -> None:
         self.n_tracked += int(is_tracked) - int(self.tracked[slot])
@@ -120,6 +132,7 @@ class QueryTable:
         self.stream_ttls[slot] = stream_ttl
 
     def _take_slot(self, query: RegionQuery) -> int:
+        self._ranks = None
         if self._free:
             slot = self._free.pop()
             self._queries[slot] = query

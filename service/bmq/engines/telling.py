@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bmq.engines.events import Events
+from bmq.engines.slots import numbered
 from bmq.index.stream_table import Chained
 from bmq.records import NEVER, Crossings, Int32s, Int64s, Readings, Reason, RegionQuery
 
@@ -29,7 +30,7 @@ def to_crossings(
     visit_numbers : int32[], the visit that each number in ``events.passes`` stands for; None: there are no passes.
     """
     n = len(events)
-    distinct, query_rows = np.unique(events.queries, return_inverse=True)
+    distinct, query_rows = numbered(events.queries, engine.queries.owners.size)
     queries = (
         tuple(engine.queries.query(int(slot)) for slot in distinct) if told_by is None else (told_by,) * distinct.size
     )
@@ -48,7 +49,7 @@ def to_crossings(
         feed=engine.feed.name,
         ids=engine.streams.ids_of(np.ascontiguousarray(events.streams, dtype=np.int32)),
         queries=queries,
-        query_rows=query_rows.astype(np.int32),
+        query_rows=query_rows,
         signs=np.ascontiguousarray(events.signs),
         reasons=np.ascontiguousarray(events.reasons),
         event_times=np.ascontiguousarray(events.event_times),
