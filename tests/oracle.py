@@ -24,6 +24,7 @@ from tests.oracle_feeds import FeedState, Happening
 from tests.oracle_join_queries import JOIN_KINDS, read_join
 from tests.oracle_joins import Joins
 from tests.oracle_joins import PairEvent as PairEvent
+from tests.oracle_joins import broken_answers as broken_answers
 from tests.oracle_pairs import Cause, Ledger, Standing, at_rest
 from tests.oracle_pairs import Event as Event
 from tests.oracle_pairs import broken_ledgers as broken_ledgers
@@ -82,6 +83,11 @@ class Oracle:
         self._joins = Joins(self._states)
         self._silent_tombstones_before = silent_tombstones_before
         self._standing: dict[str, Standing] = {}
+
+    @property
+    def feeds(self) -> list[str]:
+        """The names of the feeds."""
+        return list(self._feeds)
 
     @property
     def events(self) -> list[Event]:

@@ -21,7 +21,10 @@ Pairs = dict[tuple[str, str], tuple[Reading, Reading]]
 
 @dataclass(frozen=True)
 class PairEvent:
-    """A pair of readings of two streams came or went, was found, or (one side None) the pairs of a query changed."""
+    """A pair of readings of two streams came or went, was found, or (one side None) the pairs of a query changed.
+
+    A window join gives no reason.
+    """
 
     kind: str
     sign: str
@@ -296,4 +299,28 @@ def _event(
     standing: StandingJoin, sign: str, left: Reading | None, right: Reading | None, time: int, reason: str
 ) -> PairEvent:
     query = standing.query
-    return PairEvent(query.kind, sign, standing.query_id, query.version, query.feeds, left, right, time, reason)
+    return PairEvent(
+        kind=query.kind,
+        sign=sign,
+        query_id=standing.query_id,
+        version=query.version,
+        feeds=query.feeds,
+        left=left,
+        right=right,
+        event_time=time,
+        reason=reason if query.kind == "band_join" else "",
+    )
+
+
+def broken_answers(events: list[PairEvent]) -> list[str]:
+    """Return what breaks the ledger of band joins: signs of a pair that do not alternate from +."""
+    broken = []
+    latest: dict[tuple[str, tuple[str, str], str], PairEvent] = {}
+    for event in events:
+        if event.sign:
+            key = event.query_id, event.feeds, event.pair
+            before = latest.get(key)
+            if event.sign == ("-" if before is None else before.sign):
+                broken.append(f"{event} repeats the sign of {before}")
+            latest[key] = event
+    return broken

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bmq.records import Feed as ServedFeed
-from tests.oracle import Answer, Definition, Event, Feed, Oracle, Reading, Value
+from tests.oracle import Answer, Definition, Event, Feed, Oracle, PairEvent, Reading, Value
 from tests.pure_service import RECORD_TIME, PureService
 
 # Times are single milliseconds around 10, so that what is due meets readings.
@@ -26,21 +26,38 @@ FEEDS = {
     "brief": Feed(("x",), stream_ttl=STREAM_TTL_MS),
     "both": Feed(("x",), max_lateness=LATENESS_MS, stream_ttl=STREAM_TTL_MS),
 }
-SERVED = {
-    name: ServedFeed(
-        name,
-        topic=f"topic-of-{name}",
-        stream_id="id",
-        event_time="ts",
-        dimensions=feed.dimensions,
-        attributes=("group",),
-        lonlat=feed.lonlat,
-        max_lateness_ms=feed.max_lateness,
-        stream_ttl_ms=feed.stream_ttl,
-        max_future_ms=MAX_FUTURE_MS,
-    )
-    for name, feed in FEEDS.items()
+TO_JOIN = ("group", "size")
+JOIN_FEEDS = {
+    "left": Feed(("price",), attributes=TO_JOIN, join=True),
+    "right": Feed(("price", "depth"), attributes=TO_JOIN, join=True),
+    "slow": Feed(("price",), max_lateness=LATENESS_MS, attributes=TO_JOIN, join=True),
+    "quick": Feed(("price",), stream_ttl=STREAM_TTL_MS, attributes=TO_JOIN, join=True),
+    "last": Feed(("price",), max_lateness=LATENESS_MS, stream_ttl=STREAM_TTL_MS, attributes=TO_JOIN, join=True),
 }
+ALL_FEEDS = FEEDS | JOIN_FEEDS
+
+
+def _served(feeds: Mapping[str, Feed]) -> dict[str, ServedFeed]:
+    return {
+        name: ServedFeed(
+            name,
+            topic=f"topic-of-{name}",
+            stream_id="id",
+            event_time="ts",
+            dimensions=feed.dimensions,
+            attributes=feed.attributes,
+            lonlat=feed.lonlat,
+            max_lateness_ms=feed.max_lateness,
+            stream_ttl_ms=feed.stream_ttl,
+            max_future_ms=MAX_FUTURE_MS,
+            join=feed.join,
+        )
+        for name, feed in feeds.items()
+    }
+
+
+SERVED = _served(FEEDS)
+JOIN_SERVED = _served(JOIN_FEEDS)
 
 
 @dataclass(frozen=True)
@@ -101,7 +118,7 @@ class Arrival:
     @property
     def value(self) -> bytes:
         reading = self.reading
-        point = dict(zip(FEEDS[self.feed].dimensions, reading.value, strict=True))
+        point = dict(zip(ALL_FEEDS[self.feed].dimensions, reading.value, strict=True))
         return json.dumps(
             {"id": reading.stream, "ts": reading.event_time, **point, **dict(reading.attributes)}
         ).encode()
@@ -152,10 +169,10 @@ class Batch:
     @property
     def arrived(self) -> dict[str, dict[int, list[Reading]]]:
         """Return feed -> partition -> readings."""
-        arrived: dict[str, dict[int, list[Reading]]] = {feed: {} for feed in FEEDS}
+        arrived: dict[str, dict[int, list[Reading]]] = {}
         for item in self.items:
             if isinstance(item, Arrival):
-                arrived[item.feed].setdefault(item.partition, []).append(item.reading)
+                arrived.setdefault(item.feed, {}).setdefault(item.partition, []).append(item.reading)
         return arrived
 
     @property
@@ -194,15 +211,16 @@ def tell(oracle: Oracle, batches: Iterable[Batch]) -> None:
         for command in batch.commands:
             command.tell(oracle, offset)
             offset += 1
-        for feed, arrived in batch.arrived.items():
+        for feed in oracle.feeds:
             marks = [time for name, time in batch.marks if name == feed]
-            oracle.advance(feed, arrived, max(marks, default=None))
+            oracle.advance(feed, batch.arrived.get(feed, {}), max(marks, default=None))
+        oracle.join()
 
 
 def dead_of(batches: Iterable[Batch]) -> list[tuple[str, str]]:
     """Return (topic, code) of every dead letter that there must be, sorted."""
     items = [item for batch in batches for item in batch.items]
-    return sorted((SERVED[item.feed].topic, item.code) for item in items if isinstance(item, BadRecord))
+    return sorted((f"topic-of-{item.feed}", item.code) for item in items if isinstance(item, BadRecord))
 
 
 def by_stream(events: Iterable[Event]) -> dict[str, list[str]]:
@@ -213,6 +231,18 @@ def by_stream(events: Iterable[Event]) -> dict[str, list[str]]:
         value = _written(event.value, 9 if event.is_pass else 15)
         before = event.previous and (event.previous[0], _written(event.previous[1]))
         lists[f"{event.feed} {event.stream}"].append(f"{event} (version {event.version}, at {value}, from {before})")
+    return dict(lists)
+
+
+def by_pair(events: Iterable[PairEvent]) -> dict[str, list[str]]:
+    """Return what is told of each pair in its order; of a query that reports changes, what is told of the query."""
+    lists = defaultdict(list)
+    for event in events:
+        sides = zip(event.feeds, (event.left, event.right), strict=True)
+        at = [f"{feed} {one.stream}@{one.event_time} {_written(one.value)}" for feed, one in sides if one is not None]
+        reports_changes = len(at) == 1
+        key = event.query_id if reports_changes else f"{event.feeds} {event.pair}"
+        lists[key].append(f"{event} {event.reason} (version {event.version}, of {' and '.join(at)})")
     return dict(lists)
 
 
@@ -241,9 +271,11 @@ def by_query(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
 
 def as_event(message: dict[str, Any]) -> Event:
     """Return an event message as the oracle has it."""
-    previous = message.get("previous")
-    assert message["kind"] == ("transition" if "pattern" in message else "border")
-    assert ("pattern" in message) == ("began" in message) != ("sign" in message) == ("reason" in message)
+    previous, level = message.get("previous"), message["kind"] in ("match", "select")
+    assert level or message["kind"] == ("transition" if "pattern" in message else "border")
+    assert ("pattern" in message) == ("began" in message) == (message["kind"] == "transition")
+    assert ("sign" in message) == ("reason" in message) == (message["kind"] == "border")
+    assert not (level and previous)
     return Event(
         sign=message.get("sign", ""),
         query_id=message["query_id"],
@@ -258,6 +290,30 @@ def as_event(message: dict[str, Any]) -> Event:
         confirmed_time=message.get("confirmed_time"),
         pattern=message.get("pattern"),
         began=message.get("began"),
+        level=message["kind"] if level else None,
+    )
+
+
+def is_of_pair(message: dict[str, Any]) -> bool:
+    """Return whether an event message is of a join."""
+    return message["kind"] in ("band_join", "window_join")
+
+
+def as_pair_event(message: dict[str, Any]) -> PairEvent:
+    """Return an event message of a join as the oracle has it, but for the attributes of the readings."""
+    left, right = (message.get(side) for side in ("left", "right"))
+    assert ("reason" in message) == (message["kind"] == "band_join")
+    assert ("sign" in message) == (message["kind"] == "band_join" and None not in (left, right))
+    return PairEvent(
+        kind=message["kind"],
+        sign=message.get("sign", ""),
+        query_id=message["query_id"],
+        version=message["query_version"],
+        feeds=("" if left is None else left["feed"], "" if right is None else right["feed"]),
+        left=left and Reading(left["stream_id"], left["event_time"], tuple(left["value"].values())),
+        right=right and Reading(right["stream_id"], right["event_time"], tuple(right["value"].values())),
+        event_time=message["event_time"],
+        reason=message.get("reason", ""),
     )
 
 

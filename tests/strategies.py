@@ -5,94 +5,47 @@ meets readings, times are equal or go back, and queries are replaced. There the 
 never meet.
 """
 
-import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
 
 from tests.oracle import Definition, Reading
-from tests.programs import FEEDS, TOO_FAR_AHEAD, Arrival, Bad, BadRecord, Batch, Command, Delete, Item, Mark, Put
+from tests.programs import (
+    ALL_FEEDS,
+    FEEDS,
+    Arrival,
+    Bad,
+    BadRecord,
+    Batch,
+    Command,
+    Delete,
+    Item,
+    Mark,
+    Put,
+)
+from tests.strategies_joins import JOIN_KINDS, FeedPair, edited_joins, join_definitions
+from tests.strategies_regions import (
+    FIRST_TIME,
+    conjunctions,
+    coordinates,
+    durations,
+    expiry_times,
+    groups,
+    latitudes,
+    longitudes,
+    numbers,
+    regions,
+    wheres,
+)
+from tests.strategies_wrong import bad_definitions, bad_records
 
 STREAMS = ["a", "b", "é"]
 QUERY_IDS = ["ab", "b", "ba", "é"]  # by UTF-8 bytes: neither by length nor by last letter
-FIRST_TIME = 10
 N_PARTITIONS = 3
 
-grid = st.integers(-3, 3).map(lambda steps: steps / 2)
-# -0.0 equals 0.0 but has other bytes.
-coordinates = st.sampled_from([-1.5, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 1.5])
-# 180 is -180. From 175 to -175 the short way is over the antimeridian.
-longitudes = st.sampled_from([-180, -179, -175, -90, 0, 5, 90, 170, 175, 179, 180]).map(float)
-latitudes = st.sampled_from([-90, -10, 0, 5, 10, 90]).map(float)
-durations = st.sampled_from(["1ms", "2ms", "3ms"])
 restarts = st.sampled_from([None, None, "snapshot", "replica"])
-
-# The 5 of a reading equals 5.0; "5" and true do not; a list equals nothing; absent equals null.
-groups: st.SearchStrategy[tuple[tuple[str, Any], ...]] = st.sampled_from(
-    [(), (("group", "g1"),), (("group", "g2"),), (("group", 5),), (("group", True),), (("group", None),)]
-) | st.just((("group", "g1"),))
-wheres = st.sampled_from(["g1", ["g1", 5.0], ["g2", "5"], None, [None, True], 5])
-
-# (region, a larger one). The grid has points on their borders and corners, but none on a rim, and no line through
-# two of its points only touches a circle.
-SHAPES: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    (
-        {"polygon": [[-1, -1], [1, -1], [0, 1]]},
-        {"polygon": [[-1.5, -1.5], [1.5, -1.5], [1.5, 1.5], [-1.5, 1.5]]},
-    ),
-    (
-        {"polygon": [[-1, -1], [1, -1], [1, 1], [0.5, 1], [0.5, -0.5], [-0.5, -0.5], [-0.5, 1], [-1, 1]]},
-        {"polygon": [[-1, -1], [1, -1], [1, 1], [-1, 1]]},
-    ),
-    (
-        {"polygon": [[0, -1], [1, 0], [0, 1], [-1, 0], [0, -1]]},
-        {"circle": {"center": [0, 0], "radius": 1.27}},
-    ),
-    (
-        {"circle": {"center": [0.25, 0], "radius": 0.83}},
-        {"circle": {"center": [0.25, 0], "radius": 1.41}},
-    ),
-    (
-        {
-            "geojson": {
-                "type": "Polygon",
-                "coordinates": [
-                    [[-1, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]],
-                    [[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5], [-0.5, -0.5]],
-                ],
-            }
-        },
-        {"box": {"x": [-1, 1], "y": [-1, 1.5]}},
-    ),
-    (
-        {
-            "geojson": {
-                "type": "MultiPolygon",
-                "coordinates": [
-                    [[[-1, -1], [0, -1], [0, 0], [-1, 0], [-1, -1]]],
-                    [[[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]],
-                ],
-            }
-        },
-        {"box": {"x": [None, 1.5]}},
-    ),
-]
-GLOBE_SHAPES: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    ({"box": {"lon": [170, -175], "lat": [-10, 10]}}, {"box": {"lon": [90, -90]}}),
-    ({"box": {"lon": [175, 180]}}, {"box": {"lon": [90, -175]}}),
-    ({"box": {"lon": [-180, -90], "lat": [0, None]}}, {"box": {"lat": [0, None]}}),
-    ({"box": {"lon": [None, 5], "lat": [-10, 5]}}, {"box": {"lat": [-10, 10]}}),
-    ({"polygon": [[170, -10], [-170, -10], [-170, 10], [170, 10]]}, {"box": {"lon": [90, -90]}}),
-    (
-        {"polygon": [[-5, -5], [5, -5], [5, 5], [0, 10]]},
-        {"polygon": [[-80, -20], [80, -20], [80, 20], [-80, 20]]},
-    ),
-    (
-        {"circle": {"center": [179, 0], "radius": 500_000}},
-        {"circle": {"center": [179, 0], "radius": 1_200_000}},
-    ),
-]
 
 
 @dataclass(frozen=True)
@@ -103,6 +56,7 @@ class World:
     streams: tuple[str, ...]
     query_ids: tuple[str, ...]
     options: tuple[str, ...]  # which may be asked for; few, so that two of them meet often
+    joins: tuple[FeedPair, ...] = ()  # left and right feeds of joins
 
 
 KINDS_OF_OPTIONS = {
@@ -112,11 +66,14 @@ KINDS_OF_OPTIONS = {
     "transitions": ("transition", "where", "enabled", "streams", "ttl"),
     "passes": ("passes", "where", "cooldown", "stream_ttl"),
     "scope": ("where", "streams", "enabled", "exit_region", "initial"),
+    "levels": ("level", "where", "streams", "enabled", "ttl", "expires_at", "initial"),
     "all": (
         *("initial", "streams", "tags", "exit_region", "stay_for", "away_for", "cooldown", "max_events"),
-        *("ttl", "expires_at", "stream_ttl", "enabled", "transition", "where", "passes"),
+        *("ttl", "expires_at", "stream_ttl", "enabled", "transition", "where", "passes", "level"),
     ),
 }
+
+JOIN_OPTIONS = [("initial", "level", "where"), ("level", "ttl", "tags"), ("stay_for", "stream_ttl", "cooldown")]
 
 worlds = st.builds(
     World,
@@ -127,12 +84,45 @@ worlds = st.builds(
 )
 
 
+join_worlds = st.sampled_from(
+    [
+        *(
+            ("left", "right"),
+            ("left", "slow"),
+            ("slow", "last"),
+            ("quick", "right"),
+            ("last", "left"),
+            ("quick", "slow"),
+        ),
+        ("left", "right", "quick"),
+    ]
+).flatmap(lambda feeds: _worlds_of_joins(feeds, JOIN_OPTIONS))
+
+# A held reading is applied when the clock of its feed says so, whatever the other feed is about.
+join_worlds_in_order = st.sampled_from([("left", "right"), ("right", "quick"), ("left", "right", "quick")]).flatmap(
+    lambda feeds: _worlds_of_joins(feeds, JOIN_OPTIONS)
+)
+
+
+def _worlds_of_joins(feeds: tuple[str, ...], options: Sequence[tuple[str, ...]]) -> st.SearchStrategy[World]:
+    first, second, *others = feeds
+    pairs = ((first, second), (second, first), *((first, third) for third in others))
+    return st.builds(
+        World,
+        st.just(feeds),
+        st.sampled_from([("a",), ("a", "b"), tuple(STREAMS)]),
+        st.sampled_from([("b",), ("ab", "b"), tuple(QUERY_IDS)]),
+        st.sampled_from(options),
+        st.sampled_from([pairs[:1], pairs]),
+    )
+
+
 # -- definitions ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A definition, and a region that holds its region, for edits that ask for an exit region."""
+    """A definition, and a region that holds its region, for edits that ask for an exit region; of a join empty."""
 
     definition: Definition
     outer: dict[str, Any]
@@ -141,41 +131,20 @@ class Drawn:
 @st.composite
 def definitions(draw: st.DrawFn, world: World) -> Drawn:
     """Draw a query that the service must accept."""
+    if world.joins and draw(st.sampled_from([True, True, True, False])):
+        return Drawn(draw(join_definitions(world.joins)), {})
     feed = draw(st.sampled_from(world.feeds))
-    region, outer, bounds = draw(_regions(feed))
+    region, outer, ends = draw(regions(feed))
     definition: Definition = {"kind": "border", "feed": feed, "region": region}
-    if "transition" in world.options and draw(st.booleans()):
+    if "level" in world.options and draw(st.booleans()):
+        definition["kind"] = draw(st.sampled_from(["match", "select"]))
+        definition["any"] = draw(st.lists(conjunctions(feed), min_size=1, max_size=3))
+    elif "transition" in world.options and draw(st.booleans()):
         pattern = draw(st.sampled_from(["in_then_out", "out_then_in", "in_not_out", "out_not_in"]))
         definition |= {"kind": "transition", "pattern": pattern, "within": draw(durations)}
-    if bounds is not None:
-        definition["bounds"] = bounds
+    if ends is not None:
+        definition["bounds"] = ends
     return Drawn(_allowed(definition | draw(_options(world, outer))), outer)
-
-
-@st.composite
-def _regions(draw: st.DrawFn, feed: str) -> tuple[dict[str, Any], dict[str, Any], str | None]:
-    """Draw a region, a larger one, and bounds where there is a choice."""
-    if feed == "globe":
-        return (*draw(st.sampled_from(GLOBE_SHAPES)), None)
-    if feed == "plane" and draw(st.booleans()):
-        return (*draw(st.sampled_from(SHAPES)), None)
-    bounds = draw(st.sampled_from(["[)", "[)", "[]", "(]", "()"]))
-    named = draw(st.lists(st.sampled_from(FEEDS[feed].dimensions), min_size=1, unique=True))
-    box = {name: draw(_intervals(may_be_one_point=bounds == "[]")) for name in named}
-    margin = draw(st.sampled_from([0.0, 0.5, 1.0]))
-    outer = {
-        name: [None if lo is None else lo - margin, None if hi is None else hi + margin]
-        for name, (lo, hi) in box.items()
-    }
-    return {"box": box}, {"box": outer}, bounds
-
-
-@st.composite
-def _intervals(draw: st.DrawFn, *, may_be_one_point: bool) -> list[float | None]:
-    ends = draw(st.lists(grid, min_size=2, max_size=2, unique=not may_be_one_point))
-    lo, hi = sorted(ends)
-    unbounded = draw(st.sampled_from(["", "", "", "", "", "below", "above", "both"]))
-    return [None if unbounded in ("below", "both") else lo, None if unbounded in ("above", "both") else hi]
 
 
 def _options(world: World, outer: dict[str, Any]) -> st.SearchStrategy[Definition]:
@@ -187,7 +156,7 @@ def _options(world: World, outer: dict[str, Any]) -> st.SearchStrategy[Definitio
         "where": st.fixed_dictionaries({"group": wheres}),
         "enabled": st.sampled_from([False, False, True]),
         "ttl": durations,
-        "expires_at": st.integers(FIRST_TIME - 2, FIRST_TIME + 10),
+        "expires_at": expiry_times,
         "stream_ttl": durations,
         "passes": st.just(True),
         "exit_region": st.just(outer),
@@ -199,15 +168,18 @@ def _options(world: World, outer: dict[str, Any]) -> st.SearchStrategy[Definitio
     return st.fixed_dictionaries({}, optional={name: every[name] for name in world.options if name in every})
 
 
-_WATCHED = ("kind", "feed", "region", "pattern", "within", "bounds")
-_TRANSITION_OPTIONS = (*_WATCHED, "streams", "where", "ttl", "expires_at", "enabled", "tags")
+_WATCHED = ("kind", "feed", "region", "any", "pattern", "within", "bounds")
+_OPTIONS_OF_ALL = ("kind", "feed", "where", "ttl", "expires_at", "enabled", "tags")
+_ALLOWED = {
+    "transition": {*_OPTIONS_OF_ALL, "region", "pattern", "within", "bounds", "streams"},
+    "match": {*_OPTIONS_OF_ALL, "region", "bounds", "streams"},
+    "select": {*_OPTIONS_OF_ALL, "any"},
+}
 
 
 def _allowed(definition: Definition) -> Definition:
     """Return the definition without options that do not go with its kind, its feed or each other."""
-    refused = set()
-    if definition["kind"] == "transition":
-        refused = definition.keys() - set(_TRANSITION_OPTIONS)
+    refused = definition.keys() - _ALLOWED.get(definition["kind"], definition.keys())
     if "expires_at" in definition:
         refused.add("ttl")
     if definition["feed"] == "cube" or definition.keys() & {"exit_region", "stay_for", "away_for"}:
@@ -219,19 +191,6 @@ def _allowed(definition: Definition) -> Definition:
 
 # -- commands ---------------------------------------------------------------------------------------------
 
-_bad_values = st.sampled_from(
-    [
-        (b'{"kind": "border"', "not_json"),
-        (b'{"kind": "border", "feed": "nope", "region": {"box": {"x": [0, 1]}}}', "unknown_feed"),
-        (b'{"kind": "border", "feed": "line", "region": {"box": {"x": [1, 0]}}}', "bad_region"),
-        (b'{"kind": "border", "feed": "line", "region": {"box": {"y": [0, 1]}}}', "unknown_dimension"),
-        (
-            b'{"kind": "border", "feed": "line", "region": {"box": {"x": [0, 1]}}, "regoin": 1}',
-            "unknown_field",
-        ),
-    ]
-)
-
 
 @st.composite
 def commands(draw: st.DrawFn, world: World, in_force: dict[str, Drawn]) -> Command:
@@ -239,7 +198,7 @@ def commands(draw: st.DrawFn, world: World, in_force: dict[str, Drawn]) -> Comma
     query_id = draw(st.sampled_from(world.query_ids))
     kind = draw(st.sampled_from(["put", "put", "put", "edit", "edit", "again", "options", "pause", "delete", "bad"]))
     if kind == "bad":
-        return Bad(query_id, *draw(_bad_values))
+        return Bad(query_id, *draw(bad_definitions(world.feeds[0], world.joins)))
     if kind == "delete":
         in_force.pop(query_id, None)
         return Delete(query_id)
@@ -248,6 +207,8 @@ def commands(draw: st.DrawFn, world: World, in_force: dict[str, Drawn]) -> Comma
         drawn = draw(definitions(world))
     elif kind == "pause":
         drawn = Drawn(drawn.definition | {"enabled": False}, drawn.outer)
+    elif kind in ("edit", "options") and drawn.definition["kind"] in JOIN_KINDS:
+        drawn = Drawn(draw(edited_joins(drawn.definition)), {})
     elif kind in ("edit", "options"):
         options = draw(_options(world, drawn.outer))
         must = {name: value for name, value in drawn.definition.items() if name in _WATCHED}
@@ -268,45 +229,27 @@ def commands(draw: st.DrawFn, world: World, in_force: dict[str, Drawn]) -> Comma
 
 @st.composite
 def _arrivals(draw: st.DrawFn, world: World, feed: str, stream: str, partition: int, time: int) -> Arrival:
-    point = (longitudes, latitudes) if feed == "globe" else (coordinates,) * len(FEEDS[feed].dimensions)
-    attributes = draw(groups) if "where" in world.options else ()
+    point = (longitudes, latitudes) if feed == "globe" else (coordinates,) * len(ALL_FEEDS[feed].dimensions)
+    attributes = draw(groups) if world.joins or {"where", "level"} & set(world.options) else ()
+    attributes += tuple((name, draw(numbers)) for name in ALL_FEEDS[feed].attributes if name != "group")
     return Arrival(feed, partition, Reading(stream, time, tuple(map(draw, point)), attributes))
-
-
-@st.composite
-def _bad_records(draw: st.DrawFn, feed: str, partition: int, time: int) -> BadRecord:
-    right = {"id": "a", "ts": time} | dict.fromkeys(FEEDS[feed].dimensions, 0.5)
-    first = FEEDS[feed].dimensions[0]
-    wrong = [
-        (b"[1, 2]", "not_json"),
-        (_json(right | {first: None}), "missing_field"),
-        (_json(right | {first: "0.5"}), "wrong_type"),
-        (_json(right).replace(b"0.5", b"1e999", 1), "not_finite"),
-        (_json(right | {"ts": TOO_FAR_AHEAD}), "out_of_range"),
-    ]
-    if feed == "globe":
-        wrong.append((_json(right | {"lat": 90.5}), "out_of_range"))
-    return BadRecord(feed, partition, *draw(st.sampled_from(wrong)))
-
-
-def _json(fields: dict[str, Any]) -> bytes:
-    return json.dumps(fields).encode()
 
 
 # -- programs ---------------------------------------------------------------------------------------------
 
 
 @st.composite
-def programs(draw: st.DrawFn) -> list[Batch]:
+def programs(draw: st.DrawFn, some: st.SearchStrategy[World] = worlds) -> list[Batch]:
     """Draw batches whose readings are in any order, late ones included, with restarts in between."""
-    world = draw(worlds)
+    world = draw(some)
     in_force: dict[str, Drawn] = {}
     with_clock: set[str] = set()
     batches = []
     now = FIRST_TIME
     for _ in range(draw(st.integers(2, 7))):
         now += draw(st.sampled_from([0, 1, 1, 2, 4]))
-        items = [draw(_items(world, with_clock, now)) for _ in range(draw(st.integers(0, 5)))]
+        n_items = draw(st.integers(2, 10) if world.joins else st.integers(0, 5))
+        items = [draw(_items(world, with_clock, now)) for _ in range(n_items)]
         batches.append(
             Batch(tuple(draw(st.lists(commands(world, in_force), max_size=3))), tuple(items), draw(restarts))
         )
@@ -319,7 +262,7 @@ def _items(draw: st.DrawFn, world: World, with_clock: set[str], now: int) -> Ite
     time = now + draw(st.integers(-2, 1))
     kind = draw(st.sampled_from(["reading"] * 8 + ["mark", "bad"]))
     if kind == "bad":
-        return draw(_bad_records(feed, partition, time))
+        return draw(bad_records(feed, partition, time))
     if kind == "mark" and feed in with_clock:  # the service marks no feed that has no clock
         return Mark(feed, now + draw(st.integers(-1, 4)))
     with_clock.add(feed)
@@ -351,12 +294,49 @@ def _items_in_order(draw: st.DrawFn, world: World, with_clock: set[str], clocks:
     time = clocks[feed] + draw(st.sampled_from([*range(-lateness, 1), 0, 1, 1, 2, 4]))
     kind = draw(st.sampled_from(["reading"] * 8 + ["mark", "bad"]))
     if kind == "bad":
-        return draw(_bad_records(feed, partition, time))
+        return draw(bad_records(feed, partition, time))
     clocks[feed] = max(clocks[feed], time)
     if kind == "mark" and feed in with_clock:
         return Mark(feed, time)
     with_clock.add(feed)
     return draw(_arrivals(world, feed, world.streams[number], partition, time))
+
+
+@st.composite
+def join_programs_in_order(draw: st.DrawFn) -> list[Batch]:
+    """Draw batches whose readings are in one order over all feeds: that of (event time, feed, partition).
+
+    It cannot matter where such batches end. What ends by the silence of a stream is in that order too: the clock of
+    its feed comes to each time before its readings.
+    """
+    world = draw(join_worlds_in_order)
+    in_force: dict[str, Drawn] = {}
+    with_clock: set[str] = set()
+    time = FIRST_TIME
+    batches = []
+    for _ in range(draw(st.integers(1, 4))):
+        items: list[Item] = []
+        for _ in range(draw(st.integers(0, 4))):
+            time += draw(st.sampled_from([1, 1, 2, 4]))
+            told = {feed for feed in with_clock if ALL_FEEDS[feed].stream_ttl is not None or draw(st.booleans())}
+            items += [Mark(feed, time) for feed in sorted(told)]
+            items += draw(_items_of_a_time(world, time))
+            with_clock |= {item.feed for item in items if isinstance(item, Arrival)}
+        batches.append(Batch(tuple(draw(st.lists(commands(world, in_force), max_size=3))), tuple(items)))
+    return batches
+
+
+@st.composite
+def _items_of_a_time(draw: st.DrawFn, world: World, time: int) -> list[Arrival | BadRecord]:
+    items: list[Arrival | BadRecord] = []
+    for _ in range(draw(st.integers(1, 4))):
+        feed, number = draw(st.sampled_from(world.feeds)), draw(st.integers(0, len(world.streams) - 1))
+        partition = number % N_PARTITIONS
+        if draw(st.integers(0, 9)):
+            items.append(draw(_arrivals(world, feed, world.streams[number], partition, time)))
+        else:
+            items.append(draw(bad_records(feed, partition, time)))
+    return sorted(items, key=lambda item: (item.feed, item.partition))
 
 
 @st.composite
