@@ -342,6 +342,29 @@ def test_two_bands_on_the_same_columns_both_hold() -> None:
     ]
 
 
+def test_bands_that_lie_apart_leave_out_what_is_between_them() -> None:
+    first, second = (one_query((1, None), (1, None), Band(0, 0, lo, lo + 1)) for lo in (-5.0, 4.0))
+    query = replace(first, alternatives=first.alternatives + second.alternatives)
+    rights = [right(0, float(value)) for value in range(30)]
+
+    assert pairs_of(query, *rights, left(0, 10.0)) == [(5, 30), (6, 30), (14, 30), (15, 30)]
+
+
+def test_a_reading_is_kept_as_long_as_a_query_can_need_it() -> None:
+    join = WindowJoin(*N_COLUMNS)
+    join.put(0, one_query((10, None), (None, 2)), (0, 0))
+    event_times = np.array([0, 5, 9])
+
+    assert [join.keep(event_times, 0, 0, settled) for settled in (-(2**63), 10, 11, 16, 20)] == [0, 0, 1, 2, 3]
+    assert join.keep(event_times, 0, 1, 1000) == 1
+
+    join.remove(0)
+    assert join.keep(event_times, 0, 1, 1000) == 3
+
+    join.put(0, one_query((10, None), (None, 2)), (7, 0))
+    assert join.keep(event_times, 5, 0, 0) == 2
+
+
 def test_a_band_without_ends_asks_for_two_numbers() -> None:
     query = one_query((1, None), (1, None), Band(1, 0, -np.inf, np.inf))
 
