@@ -148,7 +148,10 @@ class BandChannels:
         for side in (LEFT, RIGHT):
             states = self._feeds[side].known()
             values, keys = self._of_states(key, side, states)
-            channel.change(np.full(len(states), side, dtype=np.int8), states.slots, values, keys)
+            there = np.flatnonzero(~np.isnan(values))
+            # In the order of the channel each comes behind those before it, and none of them moves.
+            order = there[np.lexsort((states.slots[there], values[there], keys[there]))]
+            channel.change(np.full(order.size, side, dtype=np.int8), states.slots[order], values[order], keys[order])
 
     def refresh(self) -> None:
         """Build the channels anew where streams were set; before the feeds apply readings, or these change nothing."""

@@ -43,6 +43,34 @@ def join_crossings(parts: Sequence[Crossings]) -> Crossings:
     )
 
 
+def join_pairs(parts: Sequence[JoinedPairs]) -> JoinedPairs:
+    """Return the events of all parts, in their order; at least one part, all of joins of the same two feeds."""
+    if len(parts) == 1:
+        return parts[0]
+    n_queries = np.cumsum([0] + [len(part.queries) for part in parts[:-1]])
+    query_rows = [part.query_rows + first for part, first in zip(parts, n_queries, strict=True)]
+    return JoinedPairs(
+        queries=tuple(query for part in parts for query in part.queries),
+        query_rows=np.concatenate(query_rows).astype(np.int32),
+        signs=np.concatenate([part.signs for part in parts]),
+        reasons=np.concatenate([part.reasons for part in parts]),
+        event_times=np.concatenate([part.event_times for part in parts]),
+        left=_join_sides([part.left for part in parts]),
+        right=_join_sides([part.right for part in parts]),
+        record_times=np.concatenate([part.record_times for part in parts]),
+    )
+
+
+def _join_sides(sides: Sequence[PairSide]) -> PairSide:
+    return PairSide(
+        sides[0].feed,
+        concat_ids([side.ids for side in sides]),
+        np.concatenate([side.event_times for side in sides]),
+        np.concatenate([side.ordinals for side in sides]),
+        np.concatenate([side.values for side in sides], axis=1),
+    )
+
+
 def _join_optional(
     columns: Sequence[npt.NDArray[T] | None], sizes: Sequence[int], dtype: type[T], missing: int
 ) -> npt.NDArray[T] | None:

@@ -17,7 +17,7 @@ from bmq.engines.feed import FeedEngine
 from bmq.errors import ControlCode
 from bmq.monitor.clock import FeedClock
 from bmq.monitor.held import HeldReadings
-from bmq.monitor.joined import join_crossings
+from bmq.monitor.joined import join_crossings, join_pairs
 from bmq.monitor.joins import JoinStage, as_told
 from bmq.records import (
     NEVER,
@@ -106,13 +106,16 @@ class Monitor:
         """Apply commands in offset order; return replies and what the ledger says at once."""
         applied = Applied([], [], [])
         by_feed: dict[str, list[Crossings]] = {}
+        by_feeds: dict[tuple[str, str], list[JoinedPairs]] = {}
         for command in commands:
             one = self._apply_one(command)
             applied.replies.extend(one.replies)
-            applied.pairs.extend(one.pairs)
             for found in one.crossings:
                 by_feed.setdefault(found.feed, []).append(found)
+            for pairs in one.pairs:
+                by_feeds.setdefault((pairs.left.feed, pairs.right.feed), []).append(pairs)
         applied.crossings.extend(join_crossings(parts) for parts in by_feed.values())
+        applied.pairs.extend(join_pairs(parts) for parts in by_feeds.values())
         return applied
 
     def advance(self, feed: str, readings: Readings | None, marks: Clock) -> Advanced:
