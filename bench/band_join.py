@@ -12,6 +12,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -101,7 +102,7 @@ def _ours(values: Float64s, lo: Float64s, hi: Float64s) -> Search:
         seconds = (time.thread_time_ns() - start) / 1e9
         ends = np.searchsorted(found.rows, np.arange(n + 1))
         pairs = np.stack([found.others, found.queries])
-        return [pairs[:, begin:end] for begin, end in zip(ends[:-1], ends[1:], strict=True)], seconds
+        return [pairs[:, begin:end] for begin, end in pairwise(ends)], seconds
 
     return run
 
