@@ -88,7 +88,7 @@ def narrowest(
 def _pairs_of_some(asked: Asked, left: Float64s, right: Float64s, union: Float64s) -> float:
     """Return how many pairs of a new reading are in a union, in the mean of some."""
     some = asked.readings[:: 1 + asked.readings.size // N_SAMPLED, None]
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         points = left[some] - right[asked.others] if asked.side == 0 else left[asked.others] - right[some]
     return sum(np.count_nonzero((lo <= points) & (points < hi)) for lo, hi in union.T.tolist()) / some.size
 
@@ -115,8 +115,9 @@ def _by_axis(asked: Asked, left: Float64s, right: Float64s, union: Float64s) -> 
         with np.errstate(invalid="ignore", over="ignore"):
             above = np.nextafter(lo, -np.inf)
             least, most = (sought + above, sought + hi) if asked.side == 1 else (sought - hi, sought - above)
-        begins.append(np.searchsorted(in_order, np.nextafter(least, -np.inf), side="left"))
-        ends.append(np.searchsorted(in_order, np.nextafter(most, np.inf), side="right"))
+            least, most = np.nextafter(least, -np.inf), np.nextafter(most, np.inf)
+        begins.append(np.searchsorted(in_order, least, side="left"))
+        ends.append(np.searchsorted(in_order, most, side="right"))
         # What is no number is nowhere on an axis of which something is left out.
         ends[-1][~np.isfinite(sought)] = 0
         if len(begins) > 1:
