@@ -78,7 +78,7 @@ class Ibs:
     def _check(self) -> None:
         """State every invariant; for tests."""
         for tree in self._trees or []:
-            assert (np.diff(tree.constants) > 0).all()
+            assert (tree.constants[:-1] < tree.constants[1:]).all()
             assert tree.starts[-1] == tree.rows.size
             assert tree.starts.size == 3 * tree.constants.size + 1
 
@@ -161,7 +161,10 @@ def _fill(first: Int64s, stop: Int64s, listed: Int64s, n_constants: int, ends: I
 def _holding(
     trees: tuple[IbsTree, ...], n_predicates: Bytes, slots: Int32s, values: Float64s
 ) -> tuple[Int32s, Int32s, Int8s, int]:
-    """Return the queries all of whose predicates hold, as `MatchIndex.stab`; visits: predicates that do."""
+    """Return the queries all of whose predicates hold, as `MatchIndex.stab`.
+
+    Visits are the predicates that hold, and the queries without one. Raises nothing.
+    """
     rows = np.empty(0, dtype=np.int32)
     queries = np.empty(0, dtype=np.int32)
     signs = np.empty(0, dtype=np.int8)
@@ -170,7 +173,7 @@ def _holding(
     n_wanted[slots.size :] = 255
     n_holding = np.empty_like(n_wanted)
     wanted_eights, holding_eights = n_wanted.view(np.uint64), n_holding.view(np.uint64)
-    n_found, visits = 0, 0
+    n_found, visits = 0, values.shape[1] * np.count_nonzero(n_predicates == 0)
     for i in range(values.shape[1]):
         n_holding[:] = 0
         for k in range(values.shape[0]):

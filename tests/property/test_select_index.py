@@ -120,6 +120,17 @@ def test_half_open_ends_hold_their_lower_and_not_their_upper_value(n_values: int
     assert found.queries.tolist() == [0, 1, 2, 0] * n_values
 
 
+@pytest.mark.parametrize("make", [SelectIndex, Ibs, ColumnScan])
+@pytest.mark.parametrize("n_values", [1, 1000])
+def test_a_query_without_conditions_holds_every_value(make: Callable[[int], MatchIndex], n_values: int) -> None:
+    index = make(2)
+    index.register(np.array([7], dtype=np.int32), np.full((2, 1), -np.inf), np.full((2, 1), np.inf))
+
+    found = index.stab(np.zeros((2, n_values)))
+
+    assert crossings(found) == [(row, 7, 1) for row in range(n_values)]
+
+
 @pytest.mark.parametrize("cluster", [0, MAX_CLUSTER + 1])
 def test_a_cluster_without_values_or_with_more_than_a_set_has_is_refused(cluster: int) -> None:
     with pytest.raises(ValueError, match="data cluster"):
