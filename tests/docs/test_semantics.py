@@ -70,9 +70,9 @@ def _definition(definition: dict[str, Any]) -> str:
 
 
 def _feed_name(told: dict[str, Any]) -> str:
-    """Return the feed of a step or a definition; "" where the values show which it is."""
+    """Return the feed of a step or a definition; "" where the values show which it is. A join names its own."""
     name: str = told.get("feed", "line")
-    return name if name in ("globe", "tardy") else ""
+    return "" if name in ("line", "plane", "cube") else name
 
 
 def _reading(stream: str, time: float, value: object, attributes: dict[str, Any] | None = None) -> str:
