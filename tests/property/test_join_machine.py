@@ -80,6 +80,18 @@ def test_batches_shards_and_restarts_change_nothing_that_is_told_of_readings_in_
     assert len(set(ids[0])) == len(ids[0])
 
 
+@given(program=programs(join_worlds))
+def test_events_of_joins_are_the_same_in_both_layouts(program: Sequence[Batch]) -> None:
+    note(lines_of(program))
+    by_crossing, by_reading = PureService(JOIN_SERVED, 1), PureService(JOIN_SERVED, 1, layout="reading")
+
+    run(by_crossing, program)
+    run(by_reading, program)
+
+    one, other = (list(filter(is_of_pair, service.events)) for service in (by_crossing, by_reading))
+    assert one == other
+
+
 @given(data=st.data(), program=join_programs_in_order())
 def test_the_definition_itself_does_not_depend_on_batches(data: st.DataObject, program: list[Batch]) -> None:
     smaller = data.draw(cut_smaller(program))
