@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from bmq.engines import band_join
 from bmq.engines.band_join import BandJoin, PairChanges
+from bmq.index import band_queries
 from bmq.index.stabbing import stabbing_groups
-from bmq.records import Float64s, Int8s, Int32s, Int64s
+from bmq.records import Bools, Float64s, Int8s, Int32s, Int64s
 
 pytestmark = pytest.mark.property
 
@@ -20,8 +21,12 @@ numbers = st.one_of(
     st.integers(-4, 4).map(float),
     st.sampled_from([0.1, 0.2, 0.3, 0.30000000000000004, -0.1, 1e16, 1e16 + 2, 1.7e308, -1.7e308, 5e-324, -0.0]),
 )
-ends = st.one_of(numbers, st.sampled_from([math.inf, -math.inf]))
-bands = st.tuples(ends, ends).map(lambda two: (min(two), max(two)))
+bands = st.one_of(
+    st.tuples(numbers, numbers).map(lambda two: (min(two), max(two))),
+    st.tuples(st.just(-math.inf), numbers),
+    st.tuples(numbers, st.just(math.inf)),
+    st.just((-math.inf, math.inf)),
+)
 changes = st.tuples(st.integers(0, 1), st.integers(0, 6), st.one_of(numbers, st.just(math.nan)), st.integers(-1, 1))
 steps = st.lists(
     st.one_of(
@@ -63,6 +68,7 @@ def test_changes_tell_what_came_in_band_and_what_left(steps: Sequence[tuple], re
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(band_join, "FIRST_ROOM", 1)
         patch.setattr(band_join, "FIRST_BLOCKS", 1)
+        patch.setattr(band_queries, "RECENT_MIN", 2)
         joins, definition = BandJoin(), Definition()
         for kind, *what in steps:
             if kind == "put" and what[0] not in definition.queries:
@@ -116,8 +122,9 @@ def test_many_values_are_in_order_through_many_changes(seed: int, n_keys: int) -
     rng = np.random.default_rng(seed)
     joins, definition = BandJoin(), Definition()
     lo = rng.normal(0, 0.02, 8)
-    joins.put(np.arange(8, dtype=np.int32), lo, lo + rng.uniform(0, 0.02, 8))
-    definition.queries = {slot: joins._bands_by_slot[slot] for slot in range(8)}
+    hi = lo + rng.uniform(0, 0.02, 8)
+    joins.put(np.arange(8, dtype=np.int32), lo, hi)
+    definition.queries = dict(enumerate(zip(lo.tolist(), hi.tolist(), strict=True)))
     told: set[Pair] = set()
     for _ in range(3):
         n = 2_000
@@ -134,6 +141,54 @@ def test_many_values_are_in_order_through_many_changes(seed: int, n_keys: int) -
             told ^= {pair}
         joins._check()
         assert told == definition.pairs()
+
+
+@pytest.mark.parametrize("reports", [False, True])
+@settings(max_examples=20)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    width=st.sampled_from([0.1, 2.0, math.inf]),
+    n_keys=st.sampled_from([1, 30]),
+    n_queries=st.sampled_from([3, 40]),
+)
+def test_whatever_is_many_values_queries_or_groups(
+    reports: bool, seed: int, width: float, n_keys: int, n_queries: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    n_streams = 40
+    joins = BandJoin()
+    lo = rng.normal(0, 2, n_queries).round(1)
+    hi = lo + (rng.uniform(0, width, n_queries).round(1) if width < math.inf else width)
+    is_put = np.zeros(n_queries, dtype=bool)
+    values, keys = np.full((2, n_streams), np.nan), np.zeros((2, n_streams), dtype=np.int64)
+
+    def pairs() -> Bools:
+        differences = values[0][:, None] - values[1]
+        held = (lo[:, None, None] <= differences) & (differences <= hi[:, None, None])
+        in_band: Bools = held & (keys[0][:, None] == keys[1]) & is_put[:, None, None]
+        return in_band
+
+    for _ in range(6):
+        flipped = rng.random(n_queries) < 0.3
+        joins.remove(np.flatnonzero(flipped & is_put).astype(np.int32))
+        came = np.flatnonzero(flipped & ~is_put).astype(np.int32)
+        joins.put(came, lo[came], hi[came], reports)
+        is_put ^= flipped
+        n = 50
+        sides, streams = rng.integers(0, 2, n).astype(np.int8), rng.integers(0, n_streams, n).astype(np.int32)
+        new_values, new_keys = rng.normal(0, 2, n).round(1), rng.integers(0, n_keys, n)
+        new_values[rng.random(n) < 0.1] = np.nan
+        expected = []
+        before = pairs()
+        for row in range(n):
+            values[sides[row], streams[row]], keys[sides[row], streams[row]] = new_values[row], new_keys[row]
+            after = pairs()
+            for query, left, right in np.argwhere(before != after).tolist():
+                sign = 1 if after[query, left, right] else -1
+                expected.append((row, query, -1, 0) if reports else (row, query, (right, left)[sides[row]], sign))
+            before = after
+        assert _told(joins.change(sides, streams, new_values, new_keys)) == sorted(set(expected))
+        joins._check()
 
 
 @given(intervals=st.lists(bands, max_size=20))

@@ -10,8 +10,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from bmq.index.stabbing import stabbing_groups
-from bmq.kernels.band_changes import Bands, Side, change_values, count_or_write_pairs
+from bmq.index.band_queries import BandQueries
+from bmq.kernels.band_changes import Side, change_values, count_or_write_pairs
 from bmq.kernels.sorted_values import BLOCK, Blocks, in_order
 from bmq.records import Float64s, Int8s, Int32s, Int64s
 
@@ -51,43 +51,38 @@ class BandJoin:
 
     Notes
     -----
-    Memory: 20 bytes an entry of a block that is at least half full, 12 more a stream; 76 a query. Queries are grouped
-    anew when the next value changes after some came or went, in O(n log n). Source: Agarwal, Xie, Yang and Yu,
+    Memory: 20 bytes an entry of a block, 16 more a stream, and `BandQueries`. Source: Agarwal, Xie, Yang and Yu,
     Monitoring Continuous Band-Join Queries over Dynamic Data, section 2.2. Departure: see docs/decisions/0010.
     """
 
     def __init__(self) -> None:
-        self._bands_by_slot: dict[int, tuple[float, float]] = {}
+        self._queries = BandQueries()
         self._reports_queries = False
-        self._bands: Bands | None = None
         self._next_mark = 0  # more than any in `Bands.told`
         self._sides = (_new_side(), _new_side())
         self._ordered: tuple[tuple[Int64s, Float64s, Int32s], ...] | None = None
 
     def __len__(self) -> int:
-        return len(self._bands_by_slot)
+        return len(self._queries)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
         sides = sum(array.nbytes for side in self._sides for array in (*side.blocks, side.values, side.keys))
-        bands = () if self._bands is None else self._bands[:-1]
-        return sides + sum(array.nbytes for array in bands if isinstance(array, np.ndarray))
+        return sides + self._queries.nbytes
 
     def put(self, slots: Int32s, lo: Float64s, hi: Float64s, reports_queries: bool = False) -> None:
-        """Add queries: int32[m], float64[m] each; ``lo <= hi``, -inf and inf are unbounded.
+        """Add queries whose slots have none: int32[m], float64[m] each.
 
+        lo, hi : ``lo <= hi``, lo below inf and hi above -inf; -inf and inf are unbounded.
         reports_queries : the same for all queries of one `BandJoin`.
         """
         self._reports_queries = reports_queries
-        self._bands_by_slot.update(zip(slots.tolist(), zip(lo.tolist(), hi.tolist(), strict=True), strict=True))
-        self._bands = None
+        self._queries.put(slots, lo, hi)
 
     def remove(self, slots: Int32s) -> None:
         """Forget queries."""
-        for slot in slots.tolist():
-            del self._bands_by_slot[slot]
-        self._bands = None
+        self._queries.remove(slots)
 
     def change(self, sides: Int8s, streams: Int32s, values: Float64s, keys: Int64s) -> PairChanges:
         """Apply changes of values in their order, and return what they do to pairs.
@@ -102,7 +97,7 @@ class BandJoin:
         values = values + 0.0  # -0.0 is 0.0
         for side in (0, 1):
             self._make_room(side, int(streams[sides == side].max(initial=-1)) + 1)
-        bands = self._grouped()
+        bands = self._queries.bands(tells_pairs=not self._reports_queries)
         out = np.empty((4, max(FIRST_ROOM, 2 * sides.size)), dtype=np.int32)
         done, n_out, visits = 0, 0, 0
         while True:
@@ -127,7 +122,7 @@ class BandJoin:
         (left_keys, left_values, left_ids), (right_keys, right_values, right_ids) = self._ordered
         found = []
         for slot in slots.tolist():
-            lo, hi = self._bands_by_slot[slot]
+            lo, hi = self._queries.lo[slot], self._queries.hi[slot]
             out = np.empty((2, FIRST_ROOM), dtype=np.int32)
             n = count_or_write_pairs(lo, hi, left_keys, left_values, right_keys, right_values, out)
             if n > out.shape[1]:
@@ -140,29 +135,6 @@ class BandJoin:
             if found
             else BandPairs(none, none, none)
         )
-
-    def _grouped(self) -> Bands:
-        if self._bands is None:
-            slots = np.fromiter(self._bands_by_slot, dtype=np.int32)
-            ends = np.array(list(self._bands_by_slot.values()), dtype=np.float64).reshape(-1, 2)
-            lo, hi = np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])
-            groups = stabbing_groups(lo, hi)
-            self._bands = Bands(
-                groups.points,
-                groups.cover_lo,
-                groups.cover_hi,
-                groups.starts,
-                groups.by_lo,
-                groups.by_hi,
-                groups.lo,
-                groups.hi,
-                lo,
-                hi,
-                slots,
-                np.full(slots.size, -1, dtype=np.int64),
-                not self._reports_queries,
-            )
-        return self._bands
 
     def _make_room(self, side: int, n_streams: int) -> None:
         old = self._sides[side]
@@ -192,6 +164,7 @@ class BandJoin:
 
     def _check(self) -> None:
         """State every invariant; for tests."""
+        self._queries._check()
         for side in self._sides:
             keys, values, ids = in_order(side.blocks)
             # In order, and each stream that has a value is there once with it.

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bmq.kernels.band_groups import group_intervals
 from bmq.records import Float64s, Int32s, Int64s
 
 
@@ -48,34 +49,20 @@ class Groups:
 
 
 def stabbing_groups(lo: Float64s, hi: Float64s) -> Groups:
-    """Return the groups of closed intervals [lo, hi], float64[n], ``lo <= hi``; ends may be -inf and inf.
+    """Return the groups of closed intervals [lo, hi], float64[n], ``lo <= hi``; ends may be infinite.
+
+    Groups are in the order of their points, and all intervals of one begin behind the point before it.
 
     Notes
     -----
     O(n log n). The number of groups is the size of the smallest stabbing set. Source: Agarwal, Xie, Yang and Yu,
-    Monitoring Continuous Band-Join Queries over Dynamic Data, section 2.2. Departure: intervals are taken by their
-    upper ends, and the first of them gives the point; by lower ends, as there, the groups are as many.
+    Monitoring Continuous Band-Join Queries over Dynamic Data, section 2.2.
     """
-    by_end = np.argsort(hi, kind="stable")
-    groups = np.empty(lo.size, dtype=np.int64)
-    points = []
-    begin = 0
-    ends, begins = hi[by_end], lo[by_end]
-    # Whoever begins behind the last point begins a new group, with its own end as the point.
-    latest = np.maximum.accumulate(begins) if lo.size else begins
-    while begin < lo.size:
-        point = ends[begin]
-        points.append(point)
-        after = begin + int(np.searchsorted(latest[begin:], point, side="right"))
-        groups[by_end[begin:after]] = len(points) - 1
-        # Some behind may have the point, too; they have the next one as well, since they end behind it.
-        begin = after
-    return _sorted_groups(lo, hi, np.array(points), groups)
-
-
-def _sorted_groups(lo: Float64s, hi: Float64s, points: Float64s, groups: Int64s) -> Groups:
-    by_lo = np.lexsort((lo, groups)).astype(np.int32)
-    by_hi = np.lexsort((-hi, groups)).astype(np.int32)
-    starts = np.searchsorted(groups[by_lo], np.arange(points.size + 1)).astype(np.int64)
+    by_lo = np.argsort(lo, kind="stable").astype(np.int32)
+    begins, ends = lo[by_lo], hi[by_lo]
+    groups, points = group_intervals(begins, ends)
+    # The order by group, and then by upper end; `by_lo` is in the order of the groups already.
+    by_hi = by_lo[np.lexsort((-ends, groups))]
+    starts = np.searchsorted(groups, np.arange(points.size + 1)).astype(np.int64)
     first = starts[:-1]
-    return Groups(points, lo[by_lo][first], hi[by_hi][first], starts, by_lo, by_hi, lo[by_lo], hi[by_hi])
+    return Groups(points, begins[first], hi[by_hi][first], starts, by_lo, by_hi, begins, hi[by_hi])

@@ -1,0 +1,152 @@
+"""Queries of band joins in groups that share a point, and which of a group's a change of one difference enters.
+
+A query is an interval of the difference left - right, and has the pairs whose difference it holds. Of a difference
+before and one after, the queries of a group that hold only the later one are a range of one of the group's two
+sequences, or nearly:
+
+    by lower end   ──[──[──[───[──   point   ──]──]───]──]──   by upper end
+                      ▲     ▲
+                   before  after: entered are those that begin between the two
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from bmq.records import Float64s, Int32s, Int64s
+
+NO_STREAM = -1
+GONE = -1
+
+
+class Bands(NamedTuple):
+    """Queries by group: first the groups of most queries, by their points, then those of the recent ones, by theirs.
+
+    points : float64[tau]. starts : int64[tau + 1], group i is ``starts[i]`` to ``starts[i + 1]`` of the sequences.
+    cover_lo, cover_hi : float64[tau], the least lower and the largest upper end in each group.
+    most_hi : float64[tau], the largest upper end in a group and those before it, of the same part.
+    by_lo, by_hi : int32[n], query slots; of each group by lower end ascending, and by upper end descending. ``GONE``:
+        the query is no more.
+    lo, hi : float64[n], these ends.
+    slot_lo, slot_hi : float64[s], the ends of each query by slot.
+    told : int64[s], scratch: the last change for which a query was told, if it is told once a change.
+    n_main : how many groups are not of recent queries. tells_pairs : else each query is told once a change.
+    """
+
+    points: Float64s
+    starts: Int64s
+    cover_lo: Float64s
+    cover_hi: Float64s
+    most_hi: Float64s
+    by_lo: Int32s
+    by_hi: Int32s
+    lo: Float64s
+    hi: Float64s
+    slot_lo: Float64s
+    slot_hi: Float64s
+    told: Int64s
+    n_main: int
+    tells_pairs: bool
+
+
+@njit(cache=True)
+def group_intervals(lo: Float64s, hi: Float64s) -> tuple[Int64s, Float64s]:
+    """Return the group of each interval and the point of each group; intervals are by lower end ascending. O(n).
+
+    A group takes intervals as long as the next one begins at or before the least upper end, which is its point.
+    """
+    groups = np.empty(lo.size, dtype=np.int64)
+    points = np.empty(lo.size, dtype=np.float64)
+    n_groups = 0
+    for i in range(lo.size):
+        if n_groups == 0 or lo[i] > points[n_groups - 1]:
+            points[n_groups] = hi[i]
+            n_groups += 1
+        points[n_groups - 1] = min(points[n_groups - 1], hi[i])
+        groups[i] = n_groups - 1
+    return groups, points[:n_groups].copy()
+
+
+@njit(cache=True)
+def first_above(ends: Float64s, begin: int, end: int, limit: float) -> int:
+    """Return the first place in an ascending range whose end is above ``limit``."""
+    while begin < end:
+        middle = (begin + end) // 2
+        if ends[middle] > limit:
+            end = middle
+        else:
+            begin = middle + 1
+    return begin
+
+
+@njit(cache=True)
+def first_below(ends: Float64s, begin: int, end: int, limit: float) -> int:
+    """Return the first place in a descending range whose end is below ``limit``."""
+    while begin < end:
+        middle = (begin + end) // 2
+        if ends[middle] < limit:
+            end = middle
+        else:
+            begin = middle + 1
+    return begin
+
+
+@njit(cache=True, inline="always")
+def write(out: Int32s, n_out: int, row: int, slot: int, other: int, sign: int) -> int:
+    """Write one change, or only count it where ``out`` is full; return how many there are now."""
+    if n_out < out.shape[1]:
+        out[0, n_out], out[1, n_out], out[2, n_out], out[3, n_out] = row, slot, other, sign
+    return n_out + 1
+
+
+@njit(cache=True)
+def tell_gains(
+    bands: Bands,
+    group: int,
+    before: float,
+    after: float,
+    row: int,
+    other: int,
+    sign: int,
+    mark: int,
+    out: Int32s,
+    n_out: int,
+) -> tuple[int, int]:
+    """Tell the queries of a group that hold the difference ``after`` and not ``before`` (NaN: there was none).
+
+    Returns
+    -------
+    n_out, how many queries were looked at
+    """
+    point, begin, end = bands.points[group], bands.starts[group], bands.starts[group + 1]
+    # By name outside the loops: to look into a tuple there counts references, at ten times the cost of the rest.
+    told, tells_pairs = bands.told, bands.tells_pairs
+    is_begun = after <= point
+    if is_begun:
+        queries, ends, other_ends = bands.by_lo, bands.lo, bands.slot_hi
+        if before <= point:
+            begin = first_above(ends, begin, end, before)
+    else:
+        queries, ends, other_ends = bands.by_hi, bands.hi, bands.slot_lo
+        if before > point:
+            begin = first_below(ends, begin, end, before)
+    visits = 0
+    for i in range(begin, end):
+        if ends[i] > after if is_begun else ends[i] < after:
+            break
+        visits += 1
+        query = queries[i]
+        if query == GONE:
+            continue
+        # The other end decides where the difference comes from beyond the point.
+        if is_begun and before > point and other_ends[query] >= before:
+            continue
+        if not is_begun and before <= point and other_ends[query] <= before:
+            continue
+        if tells_pairs:
+            n_out = write(out, n_out, row, query, other, sign)
+        elif told[query] != mark:
+            told[query] = mark
+            n_out = write(out, n_out, row, query, NO_STREAM, 0)
+    return n_out, visits
