@@ -62,7 +62,7 @@ test: java $(INSTALLED) ## Run every test (ARGS="-k name" for some of them)
 # Some hours. Every example is new; what fails is printed with what makes it again.
 .PHONY: property-nightly
 property-nightly: $(INSTALLED) ## Run 20,000 random programs against the definition (ARGS="-k name" for one test)
-	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest tests/property/test_service_machine.py $(ARGS)
+	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest tests/property/test_service_machine.py tests/property/test_join_machine.py $(ARGS)
 
 .PHONY: lint
 lint: $(INSTALLED) ## Check style, types and the direction of imports
