@@ -60,6 +60,15 @@ def test_each_structure_is_taken_where_it_is_good(
     assert index.kind is kind
 
 
+def test_the_first_reading_does_not_decide_for_batches() -> None:
+    index, _ = cubes(2, 10_000, 1e-2)
+    ask(index, 1)
+    few = index.kind
+    ask(index, 5_000)
+
+    assert (few, index.kind) == (MatchKind.TREE, MatchKind.CONSTRUCTS)
+
+
 def test_another_structure_is_taken_when_there_are_many_more_queries_and_when_they_go() -> None:
     index, lo = cubes(2, 10, 0.3)
     ask(index, 20)

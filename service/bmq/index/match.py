@@ -23,6 +23,8 @@ SWITCH_FACTOR = 1.3
 # Values between two looks, at least, and for each query: a look counts for some and builds at most once, 1 µs a query.
 VALUES_BETWEEN_LOOKS = 100_000
 VALUES_A_QUERY = 4
+# Or a call that is so many times as large as the one at the last look: a first reading does not decide for batches.
+LARGER_CALL = 4
 N_SAMPLED = 128  # values of a call that what values meet is known by; the mean is off by a tenth at most times
 
 
@@ -35,7 +37,7 @@ class AdaptiveMatches:
     """The `MatchIndex` of any number of dimensions that has the structure predicted to be cheapest.
 
     A look comes with the values that a call asks for, since they show which queries are met: when there are twice or
-    half as many queries as at the last one, and after some 100,000 values.
+    half as many queries as at the last one, or many more values, and after some 100,000 of these.
 
     Parameters
     ----------
@@ -59,7 +61,7 @@ class AdaptiveMatches:
         self._kinds = [kind for kind in MatchKind if kind.fits(n_dims)]
         self.kind = MatchKind.TREE
         self._index: Matches = PackedMatches(n_dims)
-        self._n_queries = 0  # at the last look
+        self._n_queries = self._call_size = 0  # at the last look
         self._n_values = self._n_calls = 0  # since
 
     def __len__(self) -> int:
@@ -79,6 +81,7 @@ class AdaptiveMatches:
         self._n_calls += 1
         n_queries = len(self)
         is_another = not self._n_queries / 2 < n_queries < 2 * self._n_queries
+        is_another |= values.shape[1] > LARGER_CALL * self._call_size
         if is_another or self._n_values >= max(self._values_between_looks, VALUES_A_QUERY * n_queries):
             self._look(values)
         return self._index.stab(values)
@@ -91,7 +94,8 @@ class AdaptiveMatches:
         if not len(self) or not values.shape[1]:
             return
         workload = self._workload(values)
-        self._n_queries, self._n_values, self._n_calls = workload.n_queries, 0, 0
+        self._n_queries, self._call_size = workload.n_queries, values.shape[1]
+        self._n_values = self._n_calls = 0
         predicted = {kind: self._predicted_ns(kind, workload) for kind in self._kinds}
         best = min(self._kinds, key=predicted.__getitem__)
         if predicted[best] * self._switch_factor < predicted[self.kind]:
