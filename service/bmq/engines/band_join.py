@@ -16,6 +16,7 @@ from bmq.kernels.sorted_values import BLOCK, Blocks, in_order
 from bmq.records import Float64s, Int8s, Int32s, Int64s
 
 T = TypeVar("T", bound=np.generic)
+Entries = tuple[Int64s, Float64s, Int32s]  # keys, values and streams of a side, in order
 
 FIRST_BLOCKS = 4  # of a side; doubles as needed
 FIRST_ROOM = 1024  # changes that have room at first; doubles as needed
@@ -60,7 +61,7 @@ class BandJoin:
         self._reports_queries = False
         self._next_mark = 0  # more than any in `Bands.told`
         self._sides = (_new_side(), _new_side())
-        self._ordered: tuple[tuple[Int64s, Float64s, Int32s], ...] | None = None
+        self._ordered: tuple[Entries, Entries] | None = None
 
     def __len__(self) -> int:
         return len(self._queries)
@@ -116,25 +117,33 @@ class BandJoin:
         return PairChanges(out[0, :n_out], out[1, :n_out], out[2, :n_out], out[3, :n_out].astype(np.int8), visits)
 
     def pairs(self, slots: Int32s) -> BandPairs:
-        """Return the pairs of queries that are in band now; O(values + pairs) for each query."""
+        """Return the pairs of queries that are in band now, in some order.
+
+        Cost for each query: what it has, and a search for each stream of the side with fewer.
+        """
         if self._ordered is None:
-            self._ordered = tuple(in_order(side.blocks) for side in self._sides)
-        (left_keys, left_values, left_ids), (right_keys, right_values, right_ids) = self._ordered
-        found = []
-        for slot in slots.tolist():
-            lo, hi = self._queries.lo[slot], self._queries.hi[slot]
-            out = np.empty((2, FIRST_ROOM), dtype=np.int32)
-            n = count_or_write_pairs(lo, hi, left_keys, left_values, right_keys, right_values, out)
-            if n > out.shape[1]:
-                out = np.empty((2, n), dtype=np.int32)
-                count_or_write_pairs(lo, hi, left_keys, left_values, right_keys, right_values, out)
-            found.append((np.full(n, slot, dtype=np.int32), left_ids[out[0, :n]], right_ids[out[1, :n]]))
+            left, right = self._sides
+            self._ordered = (in_order(left.blocks), in_order(right.blocks))
         none: Int32s = np.empty(0, dtype=np.int32)
-        return (
-            BandPairs(*(np.concatenate([none, *column]) for column in zip(*found, strict=True)))
-            if found
-            else BandPairs(none, none, none)
-        )
+        found = [(none, none, none), *(self._pairs_of(slot, *self._ordered) for slot in slots.tolist())]
+        return BandPairs(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+    def _pairs_of(self, slot: int, left: Entries, right: Entries) -> tuple[Int32s, Int32s, Int32s]:
+        lo, hi = self._queries.lo[slot], self._queries.hi[slot]
+        # Differences the other way round are the same numbers with another sign, to the last bit.
+        is_turned = left[0].size > right[0].size
+        (keys, values, ids), (other_keys, others, other_ids) = (right, left) if is_turned else (left, right)
+        lo, hi = (-hi, -lo) if is_turned else (lo, hi)
+        room = FIRST_ROOM
+        while True:
+            out = np.empty((2, room), dtype=np.int32)
+            n = count_or_write_pairs(lo, hi, keys, values, other_keys, others, out)
+            if n <= room:
+                break
+            room = n
+        own, other = ids[out[0, :n]], other_ids[out[1, :n]]
+        of_left, of_right = (other, own) if is_turned else (own, other)
+        return np.full(n, slot, dtype=np.int32), of_left, of_right
 
     def _make_room(self, side: int, n_streams: int) -> None:
         old = self._sides[side]

@@ -95,26 +95,39 @@ def change_values(
 def count_or_write_pairs(
     lo: float, hi: float, keys: Int64s, values: Float64s, other_keys: Int64s, others: Float64s, out: Int32s
 ) -> int:
-    """Write the pairs (left entry, right entry) whose difference is in [lo, hi]; return how many there are.
+    """Write the pairs (entry, other entry) whose difference is in [lo, hi]; return how many there are.
 
     Parameters
     ----------
-    keys, values : of the left side, int64[n] and float64[n], in order.
-    other_keys, others : of the right side, alike.
+    keys, values : int64[n] and float64[n], in order; the side with fewer entries.
+    other_keys, others : of the other side, alike.
     out : int32[2, room]; what has no room is only counted.
+
+    Notes
+    -----
+    Raises nothing. O(n log(m / n) + k) for m others.
     """
-    n = 0
-    first = 0
+    n_found, first = 0, 0
     for i in range(keys.size):
-        # The difference falls as the other grows, and for the next left entry no earlier other is in band again.
-        while first < other_keys.size and (
-            other_keys[first] < keys[i] or (other_keys[first] == keys[i] and values[i] - others[first] > hi)
-        ):
-            first += 1
+        key, value = keys[i], values[i]
+        # The difference falls as the other grows, and for the next entry no earlier other is in band again: from the
+        # last place on in steps that double, then between the last two of these.
+        end, step = first, 1
+        while end < others.size and (other_keys[end] < key or (other_keys[end] == key and value - others[end] > hi)):
+            first = end + 1
+            end += step
+            step *= 2
+        end = min(end, others.size)
+        while first < end:
+            middle = (first + end) // 2
+            if other_keys[middle] < key or (other_keys[middle] == key and value - others[middle] > hi):
+                first = middle + 1
+            else:
+                end = middle
         j = first
-        while j < other_keys.size and other_keys[j] == keys[i] and values[i] - others[j] >= lo:
-            if n < out.shape[1]:
-                out[0, n], out[1, n] = i, j
-            n += 1
+        while j < others.size and other_keys[j] == key and value - others[j] >= lo:
+            if n_found < out.shape[1]:
+                out[0, n_found], out[1, n_found] = i, j
+            n_found += 1
             j += 1
-    return n
+    return n_found
