@@ -20,8 +20,6 @@ from bmq.records import Float64s, Int32s
 
 _DOUBT = 4e-16  # a sum's roundoff, as a part of its terms
 _SMALLEST = 5e-324
-_VALUES_A_QUERY = 4  # a query's search takes as long as the group's answers to so many values
-_GROUPS_A_VALUE = 4  # a value finds its groups in the time in which so many groups look for it
 
 
 @njit(cache=True, inline="always")
@@ -273,10 +271,11 @@ def tell_stream(
     -------
     n_out, entries looked at
     """
+    # Here and below a search takes as long whichever of the two does it: the fewer do.
     n_groups = bands.points.size
-    if n_groups > _GROUPS_A_VALUE:
+    if n_groups > 1:
         place, at = first_from(others, key, -np.inf, NO_STREAM)
-        if not _has_more(others, place, at, key, np.inf, n_groups // _GROUPS_A_VALUE):
+        if not _has_more(others, place, at, key, np.inf, n_groups):
             return _tell_by_groups(
                 bands, others, place, at, is_left, value, key, value_else, row, sign, mark, out, n_out
             )
@@ -300,11 +299,11 @@ def tell_stream(
         i = block * BLOCK + at
         if at < counts[block] and (keys[i] != key or values[i] > most):
             continue
-        n_few = _VALUES_A_QUERY * (starts[group + 1] - starts[group])
-        if at + n_few < counts[block]:
-            are_many = keys[i + n_few] == key and values[i + n_few] <= most
+        n_queries = starts[group + 1] - starts[group]
+        if at + n_queries < counts[block]:
+            are_many = keys[i + n_queries] == key and values[i + n_queries] <= most
         else:
-            are_many = _has_more(others, place, at, key, most, n_few)
+            are_many = _has_more(others, place, at, key, most, n_queries)
         if are_many:
             n_out, n = _tell_by_queries(
                 bands, group, others, is_left, value, key, value_else, row, sign, mark, out, n_out
