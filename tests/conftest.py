@@ -14,7 +14,7 @@ from tests.brokers import Topics, running_broker
 # The first call of a kernel compiles it and takes most of a second, far over Hypothesis' deadline of 200 ms.
 # Speed is the job of bench/, not of the tests.
 settings.register_profile("dev", deadline=None, max_examples=50)
-settings.register_profile("ci", deadline=None, max_examples=200, derandomize=True)
+settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True)
 # For a night: other examples in each run, so a failure says how to make it again.
 settings.register_profile("nightly", deadline=None, max_examples=20_000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))

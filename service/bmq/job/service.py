@@ -92,7 +92,7 @@ class Service:
             warm = beside.submit(warm_up)  # 2: workers then find the kernels compiled
             spark = self._spark = make_session(config.job.shards)
             if not warm.done():
-                _log.info("Loading the kernels. The first time they are compiled, which takes about a minute.")
+                _log.info("Loading the kernels. The first time they are compiled, which takes one to two minutes.")
             warm.result()
         origin = _bind(CheckpointFolder(spark, config.job.checkpoint), config, topics)  # 3
         plan = _plan(config, origin)
