@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+# Everything is compiled anew: two minutes of one core, and more where others have it, too.
+pytestmark = pytest.mark.timeout(900)
+
 # Says, after a warm-up, which kernels were never compiled and which were compiled and not loaded. Those that
 # numba puts into their callers are compiled with these.
 LOOK = """
