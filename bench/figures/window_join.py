@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from bench.figures.figure import Figure, Panel, Point, Scale
 from bench.window_join import DECOMPOSED, IBS, OURS, Setup, race
 
-SIZES = {Scale.SMOKE: (20, 100), Scale.REDUCED: (100, 1_000, 10_000), Scale.FULL: (100, 1_000, 10_000)}
+SIZES = {Scale.SMOKE: (20, 50, 100), Scale.REDUCED: (100, 1_000, 10_000), Scale.FULL: (100, 1_000, 10_000)}
 N_QUERIES = {
     Scale.SMOKE: (100, 300),
     Scale.REDUCED: (10_000, 100_000),
@@ -15,7 +15,7 @@ N_ROUNDS = {Scale.SMOKE: 1, Scale.REDUCED: 3, Scale.FULL: 7}
 
 
 def _measure(scale: Scale) -> Iterator[Point]:
-    for size, panel in zip(SIZES[scale], PANELS, strict=False):
+    for size, panel in zip(SIZES[scale], PANELS, strict=True):
         for n_queries in N_QUERIES[scale]:
             times = race(Setup(n_queries, size), (OURS, IBS, DECOMPOSED), N_ROUNDS[scale])
             for name, spread in times.items():
