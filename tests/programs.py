@@ -235,14 +235,15 @@ def by_stream(events: Iterable[Event]) -> dict[str, list[str]]:
 
 
 def by_pair(events: Iterable[PairEvent]) -> dict[str, list[str]]:
-    """Return what is told of each pair in its order; of a query that reports changes, what is told of the query."""
+    """Return what is told of each pair, or of each stream that changed an answer, in its order."""
     lists = defaultdict(list)
     for event in events:
-        sides = zip(event.feeds, (event.left, event.right), strict=True)
-        at = [f"{feed} {one.stream}@{one.event_time} {_written(one.value)}" for feed, one in sides if one is not None]
-        reports_changes = len(at) == 1
-        key = event.query_id if reports_changes else f"{event.feeds} {event.pair}"
-        lists[key].append(f"{event} {event.reason} (version {event.version}, of {' and '.join(at)})")
+        there = [
+            (feed, one) for feed, one in zip(event.feeds, (event.left, event.right), strict=True) if one is not None
+        ]
+        at = [f"{feed} {one.stream}@{one.event_time} {_written(one.value)}" for feed, one in there]
+        text = f"{event} {event.reason} (version {event.version}, of {' and '.join(at)})"
+        lists[f"{event.pair} of {' and '.join(feed for feed, _ in there)}"].append(text)
     return dict(lists)
 
 

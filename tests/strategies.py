@@ -57,6 +57,7 @@ class World:
     query_ids: tuple[str, ...]
     options: tuple[str, ...]  # which may be asked for; few, so that two of them meet often
     joins: tuple[FeedPair, ...] = ()  # left and right feeds of joins
+    kinds_of_joins: tuple[str, ...] = JOIN_KINDS
 
 
 KINDS_OF_OPTIONS = {
@@ -114,6 +115,7 @@ def _worlds_of_joins(feeds: tuple[str, ...], options: Sequence[tuple[str, ...]])
         st.sampled_from([("b",), ("ab", "b"), tuple(QUERY_IDS)]),
         st.sampled_from(options),
         st.sampled_from([pairs[:1], pairs]),
+        st.sampled_from([JOIN_KINDS, JOIN_KINDS[:1], JOIN_KINDS[1:]]),
     )
 
 
@@ -132,7 +134,7 @@ class Drawn:
 def definitions(draw: st.DrawFn, world: World) -> Drawn:
     """Draw a query that the service must accept."""
     if world.joins and draw(st.sampled_from([True, True, True, False])):
-        return Drawn(draw(join_definitions(world.joins)), {})
+        return Drawn(draw(join_definitions(world.joins, world.kinds_of_joins)), {})
     feed = draw(st.sampled_from(world.feeds))
     region, outer, ends = draw(regions(feed))
     definition: Definition = {"kind": "border", "feed": feed, "region": region}

@@ -17,9 +17,9 @@ windows = st.sampled_from(["0ms", "1ms", "2ms", "3ms", "10ms", 1, 2, 3])
 
 
 @st.composite
-def join_definitions(draw: st.DrawFn, pairs: tuple[FeedPair, ...]) -> Definition:
+def join_definitions(draw: st.DrawFn, pairs: tuple[FeedPair, ...], kinds: tuple[str, ...]) -> Definition:
     """Draw a join of two feeds that the service must accept."""
-    return draw(_joins_of(draw(st.sampled_from(pairs)), draw(st.sampled_from(JOIN_KINDS))))
+    return draw(_joins_of(draw(st.sampled_from(pairs)), draw(st.sampled_from(kinds))))
 
 
 @st.composite
