@@ -134,6 +134,9 @@ class Oracle:
         if not query.is_level:
             for last in state.known.values():
                 self._ledger.replace(old, new, last, reason)
+        if old is not None:
+            for stream in old.pairs.keys() - state.known.keys():
+                self._ledger.carry_over(old, new, stream)
         # What begins in the past may be due already. It comes before the next command, wherever batches end.
         self._fire_settled(query.feed)
 

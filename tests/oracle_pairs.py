@@ -169,16 +169,17 @@ class Ledger:
                 self._tell(sign, before, waiting, confirmed=waiting.time, version=query.version)
             if pair.told != "no" and not inside and pair.waits is None:
                 self._tell("-", before, cause, version=query.version)
-            # Another pause or another number counts from here.
-            if old.query.cooldown != query.cooldown:
-                pair.last_entered = None
-            if old.query.max_events != query.max_events:
-                pair.n_events = 0
+            _count_anew(pair, old.query, query)
         if pair.told == "no" and inside and pair.waits is None:
             if query.silent:
                 pair.told = "silent"
             else:
                 self._tell_or_wait("+", query.stay_for, new, cause)
+
+    def carry_over(self, old: Standing, new: Standing, stream: str) -> None:
+        """Go on with a stream that is unknown again: what is counted of it stays."""
+        pair = new.pairs[stream] = replace(old.pair(stream))
+        _count_anew(pair, old.query, new.query)
 
     # -- border queries -----------------------------------------------------------------------------------
 
@@ -277,6 +278,14 @@ class Ledger:
                 began=began,
             )
         )
+
+
+def _count_anew(pair: Pair, old: Query, new: Query) -> None:
+    """Let another pause or another number count from here."""
+    if old.cooldown != new.cooldown:
+        pair.last_entered = None
+    if old.max_events != new.max_events:
+        pair.n_events = 0
 
 
 def at_rest(last: Reading, reason: str) -> Cause:

@@ -40,29 +40,42 @@ def change_options(engine: "FeedEngine", old: RegionQuery, new: RegionQuery, due
     elif new.is_tracked:
         engine.pairs.set_options(slot, new)
     elif old.is_tracked:
-        events = engine.pairs.flush(slot)
-        streams, told, _ = engine.pairs.rows_of(slot)
-        engine.pairs.forget(slot)
-        engine.silent.begin_all(new.query_id, _texts(engine, streams[told == SILENT]))
-        return [events_of_pairs(events)]
+        return [_make_plain(engine, slot, new.query_id)]
     return []
 
 
 def change_silence(engine: "FeedEngine", old: RegionQuery, new: RegionQuery, due: int) -> list[Events]:
-    """Replace a tracked query by one with another `stream_ttl`: what waits stays, but of streams unknown to it now."""
+    """Replace a tracked query by one with another `stream_ttl`: what waits stays, but of streams unknown to it now.
+
+    Where the new one is not tracked, what waits is told.
+    """
     slot = engine.queries.slot(old.query_id)
     engine.remember(new, due)
-    engine.pairs.set_options(slot, new)
     streams, told, inside = engine.pairs.rows_of(slot)
     unknown = streams[~engine.knows(slot, streams)]
-    events = [run_at_rest(engine, slot, unknown, END, Reason.QUERY_UPDATED)]
+    events = [run_at_rest(engine, slot, unknown, END, Reason.QUERY_UPDATED)]  # by the options that they were told by
+    if new.is_tracked:
+        engine.pairs.set_options(slot, new)
     if new.kind is Kind.BORDER:
         entered = np.setdiff1d(engine.members(slot), streams[inside | (told != NO)])
         if new.initial is Initial.SILENT:
             _tell_silently(engine, slot, entered, np.full(entered.size, SILENT, dtype=np.int8))
-        else:
+        elif new.is_tracked:
             events.append(run_at_rest(engine, slot, entered, IN, Reason.QUERY_UPDATED))
+        else:
+            events.append(events_at_rest(engine, slot, entered, Sign.ENTERED, Reason.QUERY_UPDATED))
+    if not new.is_tracked:
+        events.append(_make_plain(engine, slot, new.query_id))
     return events
+
+
+def _make_plain(engine: "FeedEngine", slot: int, query_id: str) -> Events:
+    """Tell what waits of a query that is tracked no more, and keep who is a silent member."""
+    events = engine.pairs.flush(slot)
+    streams, told, _ = engine.pairs.rows_of(slot)
+    engine.pairs.forget(slot)
+    engine.silent.begin_all(query_id, _texts(engine, streams[told == SILENT]))
+    return events_of_pairs(events)
 
 
 def change_members(

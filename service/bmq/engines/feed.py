@@ -91,7 +91,7 @@ class FeedEngine:
             events = change_members(self, replaced, query, reason, due)
         elif replaced.stream_ttl_ms == query.stream_ttl_ms:
             events = change_options(self, replaced, query, due)
-        elif replaced.is_tracked and query.is_tracked:
+        elif replaced.is_tracked:
             events = change_silence(self, replaced, query, due)
         else:
             events = change_members(self, replaced, query, reason, due)
