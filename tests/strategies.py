@@ -309,7 +309,7 @@ def join_programs_in_order(draw: st.DrawFn) -> list[Batch]:
     """Draw batches whose readings are in one order over all feeds: that of (event time, feed, partition).
 
     It cannot matter where such batches end. What ends by the silence of a stream is in that order too: the clock of
-    its feed comes to each time before its readings.
+    its feed comes to each time first, before those of the other feeds, which may end a query, and before readings.
     """
     world = draw(join_worlds_in_order)
     in_force: dict[str, Drawn] = {}
@@ -320,8 +320,9 @@ def join_programs_in_order(draw: st.DrawFn) -> list[Batch]:
         items: list[Item] = []
         for _ in range(draw(st.integers(0, 4))):
             time += draw(st.sampled_from([1, 1, 2, 4]))
-            told = {feed for feed in with_clock if ALL_FEEDS[feed].stream_ttl is not None or draw(st.booleans())}
-            items += [Mark(feed, time) for feed in sorted(told)]
+            silent_first = sorted(with_clock, key=lambda feed: (ALL_FEEDS[feed].stream_ttl is None, feed))
+            told = [one for one in silent_first if ALL_FEEDS[one].stream_ttl is not None or draw(st.booleans())]
+            items += [Mark(feed, time) for feed in told]
             items += draw(_items_of_a_time(world, time))
             with_clock |= {item.feed for item in items if isinstance(item, Arrival)}
         batches.append(Batch(tuple(draw(st.lists(commands(world, in_force), max_size=3))), tuple(items)))
