@@ -89,6 +89,14 @@ def test_the_largest_floats_are_passed_like_others() -> None:
     assert visits(ROUND, (-far, 0.0), (far, 1.0)) == []
 
 
+def test_who_rests_or_goes_along_a_border_at_zero_that_belongs_to_no_region_passes_nothing() -> None:
+    behind_zero = np.nextafter(0.0, 1.0)
+
+    assert visits(Region((behind_zero,), (1.0,)), (0.0,), (0.0,)) == []
+    assert visits(Region((behind_zero, 0.0), (1.0, 1.0)), (0.0, -1.0), (0.0, 3.0)) == []
+    assert visits(Region((-1.0, 0.0), (behind_zero, 1.0)), (0.0, -1.0), (0.0, 3.0)) == [(0.25, 0.5)]
+
+
 def test_a_touched_circle_is_no_pass() -> None:
     assert visits(ROUND, (-1.0, 10.0), (11.0, 10.0)) == []
     assert visits(ROUND, (-1.0, 11.0), (11.0, 11.0)) == []

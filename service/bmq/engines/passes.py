@@ -59,8 +59,8 @@ class Passes:
     def __init__(self, n_dims: int, lonlat: bool) -> None:
         self._n_dims = n_dims
         self._lonlat = lonlat
-        # All coordinates are halved here, which rounds none: then the way from the least float to the largest is one.
-        self._unit = 1.0 if lonlat else 0.5
+        # In the plane all coordinates are halved: then the way from the least float to the largest is one.
+        self._scaled = np.asarray if lonlat else _halved
         self._regions: dict[int, Region] = {}
         self._changed: set[int] = set()  # slots put or removed since the last move
         # What follows is as it was at the last move.
@@ -116,9 +116,9 @@ class Passes:
         for slot in added:
             region = self._regions[slot]
             self._looks[slot]["form"] = _form(region.shape)
-            self._looks[slot]["box"] = self._unit * np.array(_bounding_box(region))
+            self._looks[slot]["box"] = self._scaled(np.array(_bounding_box(region)))
             if region.shape is not None:
-                self._edges_by_slot[slot] = self._unit * _edges(region.shape)
+                self._edges_by_slot[slot] = self._scaled(_edges(region.shape))
         self._edges = np.concatenate([np.empty((0, 4)), *self._edges_by_slot.values()])
         self._edge_starts = np.cumsum([0, *map(len, self._edges_by_slot.values())], dtype=np.int64)
         self._looks["number"][list(self._edges_by_slot)] = np.arange(len(self._edges_by_slot))
@@ -135,7 +135,7 @@ class Passes:
 
     def _candidates(self, previous: Float64s, current: Float64s) -> tuple[Int32s, Int32s, Float64s]:
         """Return (row, slot, line) where bounding boxes of line and region meet; lines as x, y, dx, dy."""
-        previous, current = self._unit * previous, self._unit * current
+        previous, current = self._scaled(previous), self._scaled(current)
         lines = np.zeros((previous.shape[1], 4))
         lines[:, : self._n_dims] = previous.T
         lines[:, 2 : 2 + self._n_dims] = (current - previous).T
@@ -174,6 +174,13 @@ class Passes:
         pairs = np.flatnonzero(looks["form"] == _CIRCLE_ON_GLOBE)
         which, begins, ends = globe_stretches(self._edges[self._edge_starts[looks["number"][pairs]]], lines[pairs])
         yield pairs[which], begins, ends
+
+
+def _halved(numbers: Float64s) -> Float64s:
+    """Return half of each. The least float stays as it is: where a region begins behind 0, 0 is not to be in it."""
+    half = 0.5 * numbers
+    behind_zero: Float64s = np.where((half == 0.0) & (numbers != 0.0), numbers, half)
+    return behind_zero
 
 
 def short_way(degrees: Float64s) -> Float64s:
