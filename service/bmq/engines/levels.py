@@ -3,8 +3,9 @@
 They have no members, so about memberships they are like queries that are not enabled. A reading finds them here, where
 its value and attributes fit; what it was before does not matter.
 
-    match     a region, over the feed's dimensions                 ──► match regions ──┐
-    select    alternatives, over dimensions and then attributes    ──► alternatives ───┴─► (reading, query), each once
+    match     a region, over the feed's dimensions         ──► match index ───────────────────┐
+    select    alternatives over dimensions alone           ──► match index ──────► owners ────┤
+              alternatives over attributes, too            ──► select index ─────► owners ────┴─► (reading, query), once
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from bmq.index.base import Moves, joined
 from bmq.index.match import make_match
 from bmq.index.select import SelectIndex
 from bmq.kernels.owners import find_owners
-from bmq.records import Feed, Float64s, Int32s, Kind, RegionQuery
+from bmq.records import Feed, Float64s, Int32s, Kind, Region, RegionQuery
 
 FEW = 64  # slots and codes that there is room for at first; doubles as needed
 
@@ -31,9 +32,11 @@ class Levels:
     """
 
     def __init__(self, feed: Feed, conditions: Conditions) -> None:
-        n_dims, n_attributes = len(feed.dimensions), len(feed.attributes)
-        self._matches = WatchedRegions(n_dims, conditions, make=make_match)
-        self._selects = WatchedRegions(n_dims + n_attributes, conditions, make=SelectIndex)
+        self._n_dims, n_attributes = len(feed.dimensions), len(feed.attributes)
+        self._matches = WatchedRegions(self._n_dims, conditions, make=make_match)
+        # Alternatives are apart from match regions, since their slots are.
+        self._places = WatchedRegions(self._n_dims, conditions, make=make_match)
+        self._selects = WatchedRegions(self._n_dims + n_attributes, conditions, make=SelectIndex)
         self._watched: dict[int, list[int]] = {}  # query slot -> slots of its alternatives; none of a match query
         self._owners: Int32s = np.empty(FEW, dtype=np.int32)  # slot of an alternative -> query slot
         self._n_slots = 0
@@ -59,7 +62,11 @@ class Levels:
         self._watched[slot] = [self._take(slot) for _ in query.alternatives]
         self._n_several += len(query.alternatives) > 1
         for own, region in zip(self._watched[slot], query.alternatives, strict=True):
-            self._selects.put(own, region, None, query.where)
+            if all(map(np.isinf, region.lo[self._n_dims :] + region.hi[self._n_dims :])):
+                place = Region(region.lo[: self._n_dims], region.hi[: self._n_dims])
+                self._places.put(own, place, None, query.where)
+            else:
+                self._selects.put(own, region, None, query.where)
 
     def remove(self, slot: int, query: RegionQuery) -> None:
         """Forget a query."""
@@ -67,7 +74,7 @@ class Levels:
         if query.kind is Kind.MATCH:
             self._matches.remove(slot)
         for own in alternatives:
-            self._selects.remove(own)
+            (self._places if own in self._places else self._selects).remove(own)
         self._n_several -= len(alternatives) > 1
         self._free += alternatives
 
@@ -83,9 +90,14 @@ class Levels:
         found = []
         if len(self._matches):
             found.append(self._matches.inside(streams, values, codes))
+        alternatives = []
+        if len(self._places):
+            alternatives.append(self._places.inside(streams, values, codes))
         if len(self._selects):
-            places = values if codes is None else np.vstack([values, self._numbers_of(codes)])
-            found.append(self._owned(self._selects.inside(streams, places, codes)))
+            with_numbers = values if codes is None else np.vstack([values, self._numbers_of(codes)])
+            alternatives.append(self._selects.inside(streams, with_numbers, codes))
+        if alternatives:
+            found.append(self._owned(joined(alternatives)))
         moves = joined(found)
         return Moves(moves.rows, moves.queries, np.zeros_like(moves.signs), moves.visits)
 
@@ -124,6 +136,7 @@ class Levels:
     def _check(self) -> None:
         """State every invariant; for tests."""
         self._matches._check()
+        self._places._check()
         self._selects._check()
         taken = [own for alternatives in self._watched.values() for own in alternatives]
         assert sorted([*taken, *self._free]) == list(range(self._n_slots))

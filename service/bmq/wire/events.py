@@ -122,7 +122,7 @@ def _what(crossings: Crossings, queries: Sequence[RegionQuery], query_rows: Int3
 
 
 def _kinds(crossings: Crossings, queries: Sequence[RegionQuery], query_rows: Int32s) -> tuple[list[Kind], Int32s]:
-    """Return the kinds of events there may be, and for each event its row among them.
+    """Return the kinds of events there are, and for each event its row among them.
 
     An event with a sign is one of a border query, whatever its query's kind: what an edit to another kind ends is the
     membership of a border query.
@@ -136,7 +136,10 @@ def _kinds(crossings: Crossings, queries: Sequence[RegionQuery], query_rows: Int
         are_select = np.array([query.kind is Kind.SELECT for query in queries], dtype=np.int32)
         rows[levels] = len(kinds) + are_select[query_rows[levels]]
         kinds += [Kind.MATCH, Kind.SELECT]
-    return kinds, rows
+    present = np.flatnonzero(np.bincount(rows, minlength=len(kinds))) if rows.size else np.zeros(1, dtype=np.int64)
+    places = np.zeros(len(kinds), dtype=np.int32)
+    places[present] = np.arange(present.size)
+    return [kinds[row] for row in present.tolist()], places[rows]
 
 
 def _kind_texts(kinds: Sequence[Kind], rows: Int32s) -> pa.Array | str:
@@ -201,11 +204,11 @@ def _render_by_reading(
     )
     topic_names = pa.array([own or topic for own in topics], pa.string()).take(pa.array(topic_rows[firsts]))
     kinds, kind_rows = _kinds(crossings, queries, query_rows)
-    if len(kinds) > 1:  # 5
+    if kinds != [Kind.BORDER]:  # 5
         _, alone, _, ids_alone = (
             column.take(pa.array(firsts)) for column in _by_crossing(crossings, feed, queries, query_rows, topic)
         )
-        chosen = pa.array(kind_rows[firsts] > 0)
+        chosen = pa.array(np.array([kind is not Kind.BORDER for kind in kinds])[kind_rows[firsts]])
         values, ids = pc.if_else(chosen, alone, values), pc.if_else(chosen, ids_alone, ids)
     headers = header_column(n, READING_HEADERS, ids, _kind_texts(kinds, kind_rows[firsts]))
     return message_batch(topic_names, keys, values, headers)
