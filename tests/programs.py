@@ -235,7 +235,7 @@ def by_stream(events: Iterable[Event]) -> dict[str, list[str]]:
 
 
 def by_pair(events: Iterable[PairEvent]) -> dict[str, list[str]]:
-    """Return what is told of each pair, or of each answer and the stream that changed it, in its order."""
+    """Return what is told of each pair, or of each stream that changed answers, in its order."""
     lists = defaultdict(list)
     for event in events:
         there = [
@@ -243,9 +243,7 @@ def by_pair(events: Iterable[PairEvent]) -> dict[str, list[str]]:
         ]
         at = [f"{feed} {one.stream}@{one.event_time} {_written(one.value)}" for feed, one in there]
         text = f"{event} {event.reason} (version {event.version}, of {' and '.join(at)})"
-        # Of one stream, events of several answers may come from several shards.
-        of = event.query_id if len(there) == 1 else "all queries"
-        lists[f"{event.pair} of {' and '.join(feed for feed, _ in there)}, {of}"].append(text)
+        lists[f"{event.pair} of {' and '.join(feed for feed, _ in there)}"].append(text)
     return dict(lists)
 
 

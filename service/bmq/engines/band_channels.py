@@ -13,7 +13,6 @@ from bmq.engines.band_join import BandJoin
 from bmq.engines.join_feed import Arrivals, JoinFeed, Past, States
 from bmq.engines.keys import KeyTable
 from bmq.engines.pair_events import PairEvents
-from bmq.kernels.hashing import hash_ids
 from bmq.records import NEVER, Band, Bools, Float64s, Int8s, Int32s, Int64s, JoinQuery, JoinSide, Reason
 
 LEFT, RIGHT = 0, 1
@@ -70,8 +69,6 @@ class BandChannels:
     def put(self, slot: int, query: JoinQuery) -> None:
         """Register a query whose slot has none."""
         band = query.alternatives[0].bands[0]
-        if query.reports_queries and not self._is_ours(query.query_id):
-            return
         key = ChannelKey((band.left, band.right), (query.left, query.right), query.reports_queries)
         channel = self._channels.get(key)
         if channel is None:
@@ -117,13 +114,23 @@ class BandChannels:
         self.refresh()
         parts = []
         visits = 0
+        sides, streams = changes.sides[begin:end], changes.streams[begin:end]
         for key, channel in self._channels.items():
             values, keys = self._values(key, changes, begin, end)
-            found = channel.change(changes.sides[begin:end], changes.streams[begin:end], values, keys)
+            is_told = self._own(sides, streams) if key.reports_queries else None
+            found = channel.change(sides, streams, values, keys, is_told)
             visits += found.visits
             if found.rows.size:
                 parts.append(_events(changes, found.rows + np.int32(begin), found.queries, found.others, found.signs))
         return parts, visits
+
+    def _own(self, sides: Int8s, streams: Int32s) -> Bools:
+        """Return which changes are of streams of this shard, which tells the answers that they change."""
+        own = np.zeros(sides.size, dtype=np.bool_)
+        for side, feed in enumerate(self._feeds):
+            chosen = np.flatnonzero(sides == side)
+            own[chosen] = feed.own(streams[chosen])
+        return own
 
     def _values(self, key: ChannelKey, changes: Changes, begin: int, end: int) -> tuple[Float64s, Int64s]:
         values = np.full(end - begin, np.nan)
@@ -167,10 +174,6 @@ class BandChannels:
             self._load(key, channel)
             _put(channel, key, slots_by_key[key], [self._bands[slot] for slot in slots_by_key[key]])
         self._most_keys = max(KEYS_MIN, 2 * len(self._keys))
-
-    def _is_ours(self, query_id: str) -> bool:
-        text = np.frombuffer(query_id.encode(), dtype=np.uint8)
-        return bool(self._feeds[LEFT].owns(hash_ids(np.array([0, text.size]), text))[0])
 
     def _check(self) -> None:
         """State every invariant; for tests."""

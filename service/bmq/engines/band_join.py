@@ -13,7 +13,7 @@ import numpy.typing as npt
 from bmq.index.band_queries import BandQueries
 from bmq.kernels.band_changes import Side, change_values, count_or_write_pairs
 from bmq.kernels.sorted_values import BLOCK, Blocks, in_order
-from bmq.records import Float64s, Int8s, Int32s, Int64s
+from bmq.records import Bools, Float64s, Int8s, Int32s, Int64s
 
 T = TypeVar("T", bound=np.generic)
 Entries = tuple[Int64s, Float64s, Int32s]  # keys, values and streams of a side, in order
@@ -85,7 +85,9 @@ class BandJoin:
         """Forget queries."""
         self._queries.remove(slots)
 
-    def change(self, sides: Int8s, streams: Int32s, values: Float64s, keys: Int64s) -> PairChanges:
+    def change(
+        self, sides: Int8s, streams: Int32s, values: Float64s, keys: Int64s, is_told: Bools | None = None
+    ) -> PairChanges:
         """Apply changes of values in their order, and return what they do to pairs.
 
         Parameters
@@ -93,9 +95,11 @@ class BandJoin:
         sides : int8[n], 0 left, 1 right. streams : int32[n], slots of that side.
         values : float64[n], finite; NaN: the stream has no value any more.
         keys : int64[n], a pair's keys must be equal; -1: equal to nothing.
+        is_told : bool[n], whether what a change does is to be returned; None: of all.
         """
         self._ordered = None
         values = values + 0.0  # -0.0 is 0.0
+        is_told = np.ones(sides.size, dtype=np.bool_) if is_told is None else is_told
         for side in (0, 1):
             self._make_room(side, int(streams[sides == side].max(initial=-1)) + 1)
         bands = self._queries.bands(tells_pairs=not self._reports_queries)
@@ -104,7 +108,7 @@ class BandJoin:
         while True:
             left, right = self._sides
             done, n_out, n = change_values(
-                bands, left, right, sides, streams, values, keys, done, self._next_mark, out, n_out
+                bands, left, right, sides, streams, values, keys, is_told, done, self._next_mark, out, n_out
             )
             self._next_mark += sides.size
             visits += n

@@ -8,7 +8,7 @@ from numba import njit
 from bmq.kernels.band_groups import Bands
 from bmq.kernels.band_reach import tell_stream
 from bmq.kernels.sorted_values import Blocks, add_value, remove_value
-from bmq.records import Float64s, Int8s, Int32s, Int64s
+from bmq.records import Bools, Float64s, Int8s, Int32s, Int64s
 
 LEFT = 0
 
@@ -30,6 +30,7 @@ def change_values(
     streams: Int32s,
     values: Float64s,
     keys: Int64s,
+    is_told: Bools,
     begin: int,
     first_mark: int,
     out: Int32s,
@@ -42,6 +43,7 @@ def change_values(
     bands, left, right : the latter two changed.
     sides, streams, values, keys : int8[n], int32[n], float64[n] (NaN: no value any more), int64[n] (-1: equal to
         nothing).
+    is_told : bool[n]; of the other changes nothing is written.
     first_mark : more than any number in ``bands.told``.
     out : int32[4, room], receives (change, slot of the query, other stream, sign); ``n_out`` of them are there.
 
@@ -72,11 +74,11 @@ def change_values(
             return row, n_out, visits
         mark = first_mark + row
         n_told = n_out
-        if had:
+        if had and is_told[row]:
             value_else = value if same_key else np.nan
             n_told, n = tell_stream(bands, others, is_left, old_value, old_key, value_else, row, -1, mark, out, n_told)
             visits += n
-        if has:
+        if has and is_told[row]:
             value_else = old_value if same_key else np.nan
             n_told, n = tell_stream(bands, others, is_left, value, key, value_else, row, 1, mark, out, n_told)
             visits += n
