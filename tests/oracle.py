@@ -242,21 +242,23 @@ class Oracle:
                 levels += [(standing, cause)] if query.enters(reading) else []
                 continue
             if before is not None and query.passes:
-                passes += [(share, enters, standing, at) for share, enters, at in self._passes(query, before, reading)]
+                passes += [(share, turn, standing, at) for share, turn, at in self._passes(query, before, reading)]
             pair = standing.pair(stream)
             inside = query.stays(reading) if pair.inside else query.enters(reading)
             if inside != pair.inside:
                 crossed = patterns if query.pattern is not None else entered if inside else left
                 crossed.append((standing, cause))
-        for _, enters, standing, at in sorted(passes, key=lambda one: one[:2]):
-            self._ledger.take_pass("+" if enters else "-", standing, at)
+        for _, turn, standing, at in sorted(passes, key=lambda one: one[:2]):
+            self._ledger.take_pass("+" if turn == 1 else "-", standing, at)
         for standing, cause in [*left, *entered, *patterns]:
             self._ledger.cross(standing, cause)
         for standing, cause in levels:
             self._ledger.tell_level(standing, cause)
 
-    def _passes(self, query: Query, before: Reading, now: Reading) -> Iterator[tuple[Fraction, bool, Cause]]:
-        """Yield (share of the way, whether it enters, cause) for both ends of each visit between two readings.
+    def _passes(self, query: Query, before: Reading, now: Reading) -> Iterator[tuple[Fraction, int, Cause]]:
+        """Yield (share of the way, turn, cause) for both ends of each visit between two readings.
+
+        At one place the turn of a - is 0 and that of a + is 1; the - of a visit that both begins and ends there is 2.
 
         Both readings must be in scope and outside.
         """
@@ -264,10 +266,10 @@ class Oracle:
             return
         lonlat, previous = self._feeds[query.feed].lonlat, (before.event_time, before.value)
         for visit in visits(query.region, before.value, now.value, lonlat=lonlat):
-            for enters, share in zip((True, False), visit, strict=True):
+            for turn, share in zip((1, 2 if visit[0] == visit[1] else 0), visit, strict=True):
                 time = before.event_time + round((now.event_time - before.event_time) * share)
                 value = tuple(map(float, point_on(before.value, now.value, share, lonlat=lonlat)))
-                yield share, enters, Cause(now.stream, time, value, "moved", previous, is_pass=True)
+                yield share, turn, Cause(now.stream, time, value, "moved", previous, is_pass=True)
 
     # -- time ---------------------------------------------------------------------------------------------
 

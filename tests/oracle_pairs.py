@@ -149,10 +149,8 @@ class Ledger:
         if new.query.pattern is None:
             self._replace_border(old, new, last, at_rest(last, reason))
             return
-        # No crossing comes of it, and nothing is told.
-        pair = new.pairs[last.stream] = Pair(inside=new.query.enters(last))
-        if old is not None and old.query.watches_as(new.query):
-            pair.waits = old.pair(last.stream).waits
+        # No crossing comes of it, nothing is told, and what waited is dropped.
+        new.pairs[last.stream] = Pair(inside=new.query.enters(last))
 
     def _replace_border(self, old: Standing | None, new: Standing, last: Reading, cause: Cause) -> None:
         query = new.query
@@ -169,7 +167,7 @@ class Ledger:
                 self._tell(sign, before, waiting, confirmed=waiting.time, version=query.version)
             if pair.told != "no" and not inside and pair.waits is None:
                 self._tell("-", before, cause, version=query.version)
-            _count_anew(pair, old.query, query)
+            _count_on(pair, old.query, query, last)
         if pair.told == "no" and inside and pair.waits is None:
             if query.silent:
                 pair.told = "silent"
@@ -179,7 +177,7 @@ class Ledger:
     def carry_over(self, old: Standing, new: Standing, stream: str) -> None:
         """Go on with a stream that is unknown again: what is counted of it stays."""
         pair = new.pairs[stream] = replace(old.pair(stream))
-        _count_anew(pair, old.query, new.query)
+        _count_on(pair, old.query, new.query, None)
 
     # -- border queries -----------------------------------------------------------------------------------
 
@@ -280,11 +278,15 @@ class Ledger:
         )
 
 
-def _count_anew(pair: Pair, old: Query, new: Query) -> None:
-    """Let another pause or another number count from here."""
-    if old.cooldown != new.cooldown:
+def _count_on(pair: Pair, old: Query, new: Query, last: Reading | None) -> None:
+    """Let another pause count from the last +, unless the former was over, and a pause or number that is new from here.
+
+    ``last``: the last reading of the stream, None where it is unknown.
+    """
+    was_over = pair.last_entered is not None and last is not None and pair.last_entered + old.cooldown < last.event_time
+    if not (old.cooldown and new.cooldown) or (old.cooldown != new.cooldown and was_over):
         pair.last_entered = None
-    if old.max_events != new.max_events:
+    if old.max_events is None or new.max_events is None:
         pair.n_events = 0
 
 

@@ -122,7 +122,7 @@ class Query:
 
     def watches_as(self, other: "Query") -> bool:
         """Return whether both look at the same readings in the same way, so that what waits goes on waiting."""
-        names = ("feed", "region", "exit_region", "has_exit_region", "streams", "where", "enabled", "pattern")
+        names = ("feed", "region", "exit_region", "has_exit_region", "streams", "where", "enabled")
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
 

@@ -143,7 +143,7 @@ def visits(region: Region, begin: Value, end: Value, *, lonlat: bool) -> list[tu
     """Return the stretches of the straight way that are inside, as fractions of it, each longer than nothing.
 
     The way is cut wherever it could enter or leave; what the middle of a piece is, all of it is. What only touches
-    the way, a corner outside or a hole inside, has no length and does not count.
+    the way, a corner outside or a hole inside, has no length and does not count; but on a line, one point does.
     """
     if lonlat and abs(end[0] - begin[0]) > 180:  # the short way round
         end = (end[0] - math.copysign(360, end[0] - begin[0]), end[1])
@@ -158,6 +158,8 @@ def visits(region: Region, begin: Value, end: Value, *, lonlat: bool) -> list[tu
         if region.holds(point_on(begin, end, (low + high) / 2)):
             joins = bool(found) and found[-1][1] == low
             found.append((found.pop()[0] if joins else low, high))
+    if len(begin) == 1 and not found:
+        found += [(cut, cut) for cut in cuts if region.holds(point_on(begin, end, cut))]
     return found
 
 

@@ -71,13 +71,16 @@ class Rules:
     pairs: dict[tuple[int, int], Pair] = field(default_factory=dict)
     n_suppressed: int = 0
 
-    def set_options(self, query: int, options: RegionQuery) -> None:
+    def set_options(self, query: int, options: RegionQuery, last_time: int = NEVER) -> None:
+        """``last_time``: of all streams; NEVER: they were not seen."""
         before = self.queries.get(query, options)
         self.queries[query] = options
         for pair in self.of(query).values():
-            if options.cooldown_ms != before.cooldown_ms:
+            was_over = pair.last_entered is not None and pair.last_entered + before.cooldown_ms < last_time
+            is_new = not (before.cooldown_ms and options.cooldown_ms)
+            if is_new or (options.cooldown_ms != before.cooldown_ms and was_over):
                 pair.last_entered = None
-            if options.max_events != before.max_events:
+            if options.max_events is None or before.max_events is None:
                 pair.n_events = 0
 
     def of(self, query: int) -> dict[int, Pair]:
@@ -408,12 +411,14 @@ def test_edits_between_the_batches_do_what_the_rules_say_and_a_replica_knows_it(
         do(shard)
         commands.append(do)
 
+    clock, last_time = 0, NEVER
+
     def set_options(query: int, options: RegionQuery) -> None:
-        rules.set_options(query, options)
-        command(lambda one: one.pairs.set_options(one.query_slot(f"q{query}"), options))
+        rules.set_options(query, options, last_time)
+        last_times = np.full(40, last_time)
+        command(lambda one: one.pairs.set_options(one.query_slot(f"q{query}"), options, last_times))
 
     set_options(0, data.draw(queries(), label="query"))
-    clock = 0
     for _ in range(data.draw(st.integers(1, 8), label="steps")):
         query = data.draw(st.sampled_from(sorted(rules.queries)), label="query")
         slot, options = shard.query_slot(f"q{query}"), rules.queries[query]
@@ -422,7 +427,9 @@ def test_edits_between_the_batches_do_what_the_rules_say_and_a_replica_knows_it(
             case "run":
                 items = data.draw(item_lists(rules.queries, clock), label="items")
                 clock = data.draw(st.integers(items[-1].moment + 1 if items else clock, clock + 20), label="settled")
-                last_times = np.full(40, clock if data.draw(st.booleans(), label="all moved") else NEVER)
+                if data.draw(st.booleans(), label="all moved"):
+                    last_time = clock
+                last_times = np.full(40, last_time)
                 told = shard.pairs.run(shard.slotted(items), clock, last_times)
                 n_before = rules.n_suppressed
                 assert by_pair(shard.named(told)) == by_pair(rules.run(items, clock))

@@ -57,6 +57,8 @@ def boxes(draw: st.DrawFn, n_dims: int) -> Drawn:
     """Boxes with every kind of bounds; the half-open ones that stand for them are one step of a float larger."""
     ends = [draw(open_intervals) for _ in range(n_dims)]
     bounds = draw(st.sampled_from(BOUNDS))
+    if n_dims == 1 and bounds == "[]" and draw(st.booleans()):
+        ends = [(ends[0][0], ends[0][0])] if np.isfinite(ends[0][0]) else ends  # one point
     lo = tuple(float(np.nextafter(a, np.inf)) if bounds[0] == "(" and a > -np.inf else a for a, _ in ends)
     hi = tuple(float(np.nextafter(b, np.inf)) if bounds[1] == "]" and b < np.inf else b for _, b in ends)
     named = {str(k): [None if np.isinf(end) else end for end in pair] for k, pair in enumerate(ends)}

@@ -224,8 +224,8 @@ def test_an_entry_that_max_events_kept_back_begins_no_cooldown() -> None:
     assert said(play(pairs, crossing(22, IN), crossing(23, OUT))) == ["+22", "-23"]
 
 
-def test_a_changed_number_of_events_counts_from_the_edit_and_an_unchanged_one_goes_on() -> None:
-    for max_events, expected in ((1, []), (2, ["-5", "+6"])):
+def test_a_number_of_events_counts_from_the_first_event_also_when_it_is_changed() -> None:
+    for max_events, expected in ((1, []), (2, ["-5"]), (3, ["-5", "+6"])):
         pairs = tracking(max_events=1)
         assert said(play(pairs, crossing(1, IN))) == ["+1"]
 
@@ -234,13 +234,23 @@ def test_a_changed_number_of_events_counts_from_the_edit_and_an_unchanged_one_go
         assert said(play(pairs, crossing(5, OUT), crossing(6, IN))) == expected
 
 
-def test_a_changed_cooldown_counts_from_the_next_entry() -> None:
-    pairs = tracking(cooldown_ms=10)
-    play(pairs, crossing(1, IN), crossing(2, OUT))
+def test_a_number_of_events_that_is_new_counts_from_the_edit() -> None:
+    pairs = tracking(away_for_ms=1)
+    play(pairs, crossing(1, IN), crossing(2, OUT), settled=9)
 
-    pairs.set_options(0, query(cooldown_ms=100))
+    pairs.set_options(0, query(max_events=2))
 
-    assert said(play(pairs, crossing(5, IN), crossing(6, OUT), crossing(7, IN))) == ["+5", "-6"]
+    assert said(play(pairs, crossing(10, IN), crossing(11, OUT), crossing(12, IN))) == ["+10", "-11"]
+
+
+def test_a_changed_cooldown_counts_from_the_last_entry_unless_it_was_over() -> None:
+    for last_time, expected in ((11, ["+102"]), (12, ["+50"])):
+        pairs = tracking(cooldown_ms=10)
+        play(pairs, crossing(1, IN), crossing(2, OUT))
+
+        pairs.set_options(0, query(cooldown_ms=100), np.array([last_time]))
+
+        assert said(play(pairs, crossing(50, IN), crossing(51, OUT), crossing(102, IN)))[:1] == expected
 
 
 # -- silent members -----------------------------------------------------------------------------------------

@@ -20,10 +20,13 @@ if TYPE_CHECKING:
 
 
 def watch_the_same(one: RegionQuery, other: RegionQuery) -> bool:
-    """Return whether both look at the same streams in the same way, so that what is known of them stays."""
-    return all(
+    """Return whether both look at the same streams in the same way, so that what is known of them stays.
+
+    Not so of transition queries: each edit drops what is pending.
+    """
+    return one.kind is not Kind.TRANSITION and all(
         getattr(one, name) == getattr(other, name)
-        for name in ("kind", "region", "exit_region", "streams", "where", "enabled", "pattern", "alternatives")
+        for name in ("kind", "region", "exit_region", "streams", "where", "enabled", "alternatives")
     )
 
 
@@ -35,10 +38,10 @@ def change_options(engine: "FeedEngine", old: RegionQuery, new: RegionQuery, due
         members = engine.members(slot)
         told = _told_of_plain(engine, old.query_id, members)
         end_silent(engine, old.query_id, members)
-        engine.pairs.set_options(slot, new)
+        engine.pairs.set_options(slot, new, engine.streams.last_times)
         engine.pairs.set_told(slot, members, told)
     elif new.is_tracked:
-        engine.pairs.set_options(slot, new)
+        engine.pairs.set_options(slot, new, engine.streams.last_times)
     elif old.is_tracked:
         return [_make_plain(engine, slot, new.query_id)]
     return []
@@ -55,15 +58,14 @@ def change_silence(engine: "FeedEngine", old: RegionQuery, new: RegionQuery, due
     unknown = streams[~engine.knows(slot, streams)]
     events = [run_at_rest(engine, slot, unknown, END, Reason.QUERY_UPDATED)]  # by the options that they were told by
     if new.is_tracked:
-        engine.pairs.set_options(slot, new)
-    if new.kind is Kind.BORDER:
-        entered = np.setdiff1d(engine.members(slot), streams[inside | (told != NO)])
-        if new.initial is Initial.SILENT:
-            _tell_silently(engine, slot, entered, np.full(entered.size, SILENT, dtype=np.int8))
-        elif new.is_tracked:
-            events.append(run_at_rest(engine, slot, entered, IN, Reason.QUERY_UPDATED))
-        else:
-            events.append(events_at_rest(engine, slot, entered, Sign.ENTERED, Reason.QUERY_UPDATED))
+        engine.pairs.set_options(slot, new, engine.streams.last_times)
+    entered = np.setdiff1d(engine.members(slot), streams[inside | (told != NO)])
+    if new.initial is Initial.SILENT:
+        _tell_silently(engine, slot, entered, np.full(entered.size, SILENT, dtype=np.int8))
+    elif new.is_tracked:
+        events.append(run_at_rest(engine, slot, entered, IN, Reason.QUERY_UPDATED))
+    else:
+        events.append(events_at_rest(engine, slot, entered, Sign.ENTERED, Reason.QUERY_UPDATED))
     if not new.is_tracked:
         events.append(_make_plain(engine, slot, new.query_id))
     return events
@@ -109,7 +111,7 @@ def change_members(
     if was_tracked and (not new.is_tracked or new.kind is not (old.kind if old else None)):  # 4
         engine.pairs.forget(slot)
     if new.is_tracked:
-        engine.pairs.set_options(slot, new)
+        engine.pairs.set_options(slot, new, engine.streams.last_times)
         _tell_silently(engine, slot, told[stays], codes[stays])
         if not was_tracked:
             end_silent(engine, new.query_id, told[stays])

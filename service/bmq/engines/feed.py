@@ -153,7 +153,7 @@ class FeedEngine:
                 self.pairs.forget(slot)
         slot = self.remember(query, due)
         if query.is_tracked:
-            self.pairs.set_options(slot, query)
+            self.pairs.set_options(slot, query, self.streams.last_times)
 
     def restore_streams(self, rows: StreamRows) -> None:
         """Set streams without a word, as a replica does that catches up."""

@@ -22,10 +22,10 @@ from bmq.kernels.pair_events import END as END
 from bmq.kernels.pair_events import FIRED as FIRED
 from bmq.kernels.pair_events import IN as IN
 from bmq.kernels.pair_events import OUT as OUT
+from bmq.kernels.pair_rows import FAR, Records
 from bmq.kernels.pair_rows import LOUD as LOUD
 from bmq.kernels.pair_rows import NO as NO
 from bmq.kernels.pair_rows import SILENT as SILENT
-from bmq.kernels.pair_rows import Records
 from bmq.kernels.pairs import fire_memberships, run_memberships, set_told
 from bmq.kernels.tran_seq import fire_transitions, run_transitions
 from bmq.records import Bools, Ids, Int8s, Int32s, Int64s, PairRows, RegionQuery
@@ -69,11 +69,12 @@ class Pairs:
 
     # -- queries ------------------------------------------------------------------------------------------
 
-    def set_options(self, query: int, options: RegionQuery) -> None:
-        """Register a query slot, or change the options of one whose rows stay.
+    def set_options(self, query: int, options: RegionQuery, last_times: Int64s | None = None) -> None:
+        """Register a query slot, or change the options of one whose rows stay; ``last_times`` is as of ``run``.
 
-        What waits keeps its begin and waits as long as the new options say. A changed cooldown counts from the next
-        +, and a changed number of events from the next event: what was told before is not kept for all pairs.
+        What waits keeps its begin and waits as long as the new options say. Another cooldown counts from the last +,
+        unless the one before was over already, and another number of events from the first event. Where there was
+        none before, they count from the next: what was told then is not kept for all pairs.
         A query that becomes of the other kind has no rows. Cost: O(rows of the query).
         """
         while query >= self._options.size:
@@ -85,13 +86,18 @@ class Pairs:
             f"query slot {query} has rows of the other kind"
         )
         max_events = -1 if options.max_events is None else options.max_events
-        is_cooldown_new = bool(option["cooldown"] != options.cooldown_ms)
-        is_count_new = bool(option["max_events"] != max_events)
+        cooldown = int(option["cooldown"])
+        if cooldown == options.cooldown_ms:
+            cooldown = FAR
+        elif not (cooldown and options.cooldown_ms):
+            cooldown = -1
+        is_count_new = bool(option["max_events"] < 0 or max_events < 0)
         option["pattern"] = pattern
         option["stay"] = options.within_ms if pattern else options.stay_for_ms
         option["away"] = options.within_ms if pattern else options.away_for_ms
         option["cooldown"], option["max_events"] = options.cooldown_ms, max_events
-        waits_kernel.begin_history(self._table_of(query).state, self._options, rows, is_cooldown_new, is_count_new)
+        seen = _unseen() if last_times is None else last_times
+        waits_kernel.begin_history(self._table_of(query).state, self._options, rows, cooldown, is_count_new, seen)
 
     def rows_of(self, query: int) -> tuple[Int32s, Int8s, Bools]:
         """Return the streams that the query remembers: slots, NO, LOUD or SILENT, and whether they are inside."""
@@ -157,7 +163,7 @@ class Pairs:
         Cost: O(n log n), and the blocks of rows in which something may be due.
         """
         columns = as_columns(items)
-        seen = np.empty(0, dtype=np.int64) if last_times is None else last_times
+        seen = _unseen() if last_times is None else last_times
         order = np.lexsort((columns.classes, columns.moments))
         are_transitions = self._options["pattern"][columns.queries[order]] > 0
         n_before = self._n_suppressed()
@@ -267,6 +273,10 @@ class Pairs:
             # A row is in the table of its query's kind.
             queries = table.state.rows["query"][table.kept_rows()]
             assert ((self._options["pattern"][queries] > 0) == are_transitions).all()
+
+
+def _unseen() -> Int64s:
+    return np.empty(0, dtype=np.int64)
 
 
 def _no_options(n: int) -> Records:

@@ -17,7 +17,7 @@ from bmq.index.areas import Areas
 from bmq.index.packed import PackedQueries
 from bmq.kernels.passes import DOUBT, SHORTEST, globe_stretches, polygon_stretches
 from bmq.kernels.shapes import EARTH_RADIUS_METRES
-from bmq.records import Float64s, IndexKind, Int32s, Int64s, Region, Shape, ShapeKind
+from bmq.records import Bools, Float64s, IndexKind, Int32s, Int64s, Region, Shape, ShapeKind
 
 _BOX, _POLYGON, _CIRCLE, _CIRCLE_ON_GLOBE = 0, 1, 2, 3
 # What is known of a query slot: its form, the number of its shape, and a box that holds all of it.
@@ -166,7 +166,7 @@ class Passes:
             pairs = np.flatnonzero(looks["form"] == form)
             shown = looks["box"][pairs] if form == _BOX else self._edges[self._edge_starts[looks["number"][pairs]]]
             begins, ends, doubts = stretches(shown, lines[pairs])
-            inside = ends - begins > SHORTEST + doubts
+            inside = _are_between(shown, lines[pairs]) if self._n_dims == 1 else ends - begins > SHORTEST + doubts
             yield pairs[inside], begins[inside], ends[inside]
         pairs = np.flatnonzero(looks["form"] == _POLYGON)
         which, begins, ends = polygon_stretches(self._edge_starts, self._edges, looks["number"][pairs], lines[pairs])
@@ -249,6 +249,13 @@ def _box_stretches(boxes: Float64s, lines: Float64s) -> tuple[Float64s, Float64s
         end_doubts = np.where(last < ends, doubts, end_doubts)
         begins, ends = np.maximum(begins, first), np.minimum(ends, last)
     return begins, ends, begin_doubts + end_doubts
+
+
+def _are_between(boxes: Float64s, lines: Float64s) -> Bools:
+    """Return which intervals lie between the ends of their lines: in one dimension there are no corners to touch."""
+    begins, ends = lines[:, 0], lines[:, 0] + lines[:, 2]
+    between: Bools = (np.minimum(begins, ends) < boxes[:, 0]) & (boxes[:, 2] <= np.maximum(begins, ends))
+    return between
 
 
 def _circle_stretches(circles: Float64s, lines: Float64s) -> tuple[Float64s, Float64s, Float64s]:

@@ -37,7 +37,10 @@ def find_passes(engine: "FeedEngine", chained: Chained, steps: Steps) -> tuple[E
     numbers = np.tile(visits.numbers[in_scope], 2)
     fractions = np.concatenate([visits.begins[in_scope], visits.ends[in_scope]])
     signs = np.repeat(np.array([Sign.ENTERED, Sign.LEFT], dtype=np.int8), rows.size // 2)
-    order = np.lexsort((engine.queries.order_by_id(queries), signs, fractions, rows))
+    # At one place, what is left before what is entered, but for a region that is both there.
+    is_point = np.tile(visits.begins[in_scope] == visits.ends[in_scope], 2)
+    turns = np.where(is_point & (signs == Sign.LEFT), 2, signs)
+    order = np.lexsort((engine.queries.order_by_id(queries), turns, fractions, rows))
     rows, queries, signs, fractions = rows[order], queries[order], signs[order], fractions[order]
     begins, ends = chained.previous_times[rows], chained.event_times[rows]
     events = some_events(

@@ -191,8 +191,15 @@ def remove_gone(pairs: Table, options: Records, rows: Int32s) -> None:
 
 
 @njit(cache=True)
-def begin_history(pairs: Table, options: Records, rows: Int32s, cooldown: bool, count: bool) -> None:
-    """Forget when a + was told in ``rows`` (``cooldown``) or how many events were (``count``); renew the bounds.
+def begin_history(pairs: Table, options: Records, rows: Int32s, cooldown: int, count: bool, last_times: Int64s) -> None:
+    """Forget what ``rows`` hold that does not count under the options of now; renew the bounds.
+
+    Parameters
+    ----------
+    cooldown : ms, of the options before. A + that was told longer than that before its stream's last reading is
+        forgotten, since it may have been already. -1: each is; `FAR`: none is.
+    count : forget how many events were told.
+    last_times : int64[], epoch ms, of each stream slot; of streams beyond it nothing is over.
 
     Notes
     -----
@@ -200,7 +207,9 @@ def begin_history(pairs: Table, options: Records, rows: Int32s, cooldown: bool, 
     """
     for row in rows:
         if pairs.history.size:
-            if cooldown:
+            last, stream = pairs.history[row].last_entered, pairs.rows[row].stream
+            is_seen = last != NEVER and cooldown != FAR and stream < last_times.size
+            if cooldown < 0 or (is_seen and last + cooldown < last_times[stream]):
                 pairs.history[row].last_entered = NEVER
             if count:
                 pairs.history[row].n_events = 0

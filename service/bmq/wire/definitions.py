@@ -246,7 +246,7 @@ def _check_regions(definition: RegionDefinition) -> None:
                 f"Field '{name}' has {' and '.join(shapes) or 'no shape'}, but a region is exactly one of "
                 f"{', '.join(Region.model_fields)}. Write one; a query for each further one.",
             )
-    if definition.bounds != "[)" and any(region.box is None for region in regions.values()):
+    if "bounds" in definition.model_fields_set and any(region.box is None for region in regions.values()):
         raise _bad_option(
             f"Field 'bounds' is '{definition.bounds}', but only a box has a choice of its borders. Leave it out."
         )
