@@ -19,7 +19,7 @@ from kafka.consumer.fetcher import ConsumerRecord
 from bmq.connect import producer
 from bmq.topics import Topics
 from tests.conformance.play import ControlRecord, Seen
-from tests.conformance.scenario import Scenario, all_feeds
+from tests.conformance.scenario import Scenario, all_feeds, with_topic
 from tests.conformance.service import Service, ServiceFailed, topic_names, write_config
 from tests.ledger_check import read_ledger
 
@@ -62,6 +62,7 @@ class KafkaBackend:
         self._producer = producer({"bootstrap.servers": bootstrap_servers, "linger.ms": "10000"})
         self._consumer = KafkaConsumer(bootstrap_servers=bootstrap_servers, group_id=None, auto_offset_reset="earliest")
         self._outputs = [TopicPartition(self._topics[role], 0) for role in ("replies", "events", "dead_letter")]
+        self._named: set[str] = set()  # topics that queries name for their events
         self._consumer.assign(self._outputs)
 
     def wait_until_ready(self) -> None:
@@ -90,8 +91,9 @@ class KafkaBackend:
         return report.faults if self._was_killed else report.faults + report.repeats
 
     def command(self, records: Sequence[ControlRecord]) -> list[int]:
-        """Publish to the control topic; return the offsets."""
-        return self._publish(self._topics["control"], records)
+        """Publish to the control topic; return the offsets. Topics that queries name get the name of this run."""
+        own = [(query_id, with_topic(value, self._own_topic)) for query_id, value in records]
+        return self._publish(self._topics["control"], own)
 
     def publish(self, feed: str, values: Sequence[bytes]) -> None:
         """Publish record values to the feed's topic, as one record batch."""
@@ -104,6 +106,10 @@ class KafkaBackend:
         """Wait until a finished batch has read all that was published; return what was written since."""
         self._service.wait_for(self._end_offsets)
         seen = Seen()
+        for topic in self._named & self._consumer.topics():
+            self._named.remove(topic)
+            self._outputs += [TopicPartition(topic, n) for n in self._consumer.partitions_for_topic(topic) or ()]
+            self._consumer.assign(self._outputs)
         ends = self._consumer.end_offsets(self._outputs)
         deadline = time.monotonic() + ANSWER_LIMIT_SECONDS
         while any(self._consumer.position(partition) < end for partition, end in ends.items()):
@@ -117,11 +123,17 @@ class KafkaBackend:
     def _keep(self, record: ConsumerRecord, seen: Seen) -> None:
         if record.topic == self._topics["replies"]:
             seen.replies.append(json.loads(record.value))
-        elif record.topic == self._topics["events"]:
+        elif record.topic != self._topics["dead_letter"]:
             seen.events.append(json.loads(record.value))
         else:
             headers = {name: value.decode() for name, value in record.headers}
             seen.dead.append((headers["topic"].removeprefix(f"{self._run}-"), headers["code"]))
+
+    def _own_topic(self, topic: str) -> str:
+        own = f"{self._run}-of-{topic}"
+        if own not in {partition.topic for partition in self._outputs}:
+            self._named.add(own)
+        return own
 
     def _publish(self, topic: str, records: Sequence[tuple[str | None, bytes | None]]) -> list[int]:
         offsets: list[int] = []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bmq.config import load_config
 from tests.conformance.play import ControlRecord, Seen
-from tests.conformance.scenario import Scenario, all_feeds
+from tests.conformance.scenario import Scenario, all_feeds, with_topic
 from tests.conformance.service import write_config
 from tests.pure_service import PureService
 
@@ -30,9 +30,9 @@ class PureBackend:
             self._service.restart_from_snapshot()
 
     def command(self, records: Sequence[ControlRecord]) -> list[int]:
-        """Keep control records for the next batch; return their offsets."""
+        """Keep control records for the next batch; return their offsets. Nothing has a topic of its own here."""
         first = self._service.next_offset + len(self._commands)
-        self._commands += records
+        self._commands += [(query_id, with_topic(value, lambda _: None)) for query_id, value in records]
         return list(range(first, first + len(records)))
 
     def publish(self, feed: str, values: Sequence[bytes]) -> None:

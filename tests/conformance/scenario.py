@@ -7,7 +7,7 @@ Kafka nor the monitor. What a definition says goes out as it is: refusing it is 
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +19,8 @@ CLOCK_STREAM = "~clock"  # the "other stream" of a clock step; ids in scenarios 
 FAR = 1e9  # where the clock stream is, unless some region reaches that far
 # The feeds of a join have points of their own, so that their clock streams never pair.
 FAR_TIMES = {"right": 3, "slow": 5, "brief": 7}
+
+OUTPUT_PREFIX = "bmq."  # how a topic that a query names must begin, where the configuration says nothing else
 
 FEEDS: dict[str, Json] = {
     "line": {"dimensions": ["x"]},
@@ -181,6 +183,18 @@ class _Reader:
             elif isinstance(definition.get(field), dict):
                 renamed[field] = self._rename(definition[field])
         return renamed
+
+
+def with_topic(value: bytes | None, topic_of: Callable[[str], str | None]) -> bytes | None:
+    """Return a definition with another output topic in place of a right one; None: with none."""
+    try:
+        definition = json.loads(value or b"")
+        topic: object = definition["output_topic"]
+    except (ValueError, LookupError, TypeError):
+        return value
+    if not isinstance(topic, str) or not topic.startswith(OUTPUT_PREFIX):
+        return value
+    return _dump(definition | {"output_topic": topic_of(topic)})
 
 
 def reading(feed: str, stream: object, t: object, value: object, attributes: Json | None = None) -> Json:

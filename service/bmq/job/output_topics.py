@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from bmq.connect import Unreachable
 from bmq.errors import ControlCode, SetupError
 from bmq.job.plan import Plan
-from bmq.records import Command, Put, Refused
+from bmq.records import Command, Put, PutJoin, Refused
 from bmq.topics import Topics
 
 
@@ -27,7 +27,7 @@ class OutputTopics:
         ------
         Unreachable : no broker answers. The batch fails and is run again: an outage must refuse nobody's query.
         """
-        named = {command.query.output_topic for command in commands if isinstance(command, Put)}
+        named = {command.query.output_topic for command in commands if isinstance(command, Put | PutJoin)}
         missing = sorted(topic for topic in named if topic is not None and topic not in self._there)
         if not missing:
             return list(commands)
@@ -45,8 +45,8 @@ class OutputTopics:
 
 
 def _refused_if(command: Command, refused: dict[str, str]) -> Command:
-    topic = command.query.output_topic if isinstance(command, Put) else None
+    topic = command.query.output_topic if isinstance(command, Put | PutJoin) else None
     if topic is None or topic not in refused:
         return command
-    assert isinstance(command, Put)
+    assert isinstance(command, Put | PutJoin)
     return Refused(command.offset, command.query.query_id, ControlCode.BAD_OPTION, refused[topic])
