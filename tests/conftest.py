@@ -2,6 +2,7 @@
 
 import faulthandler
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +26,11 @@ TESTS = Path(__file__).parent
 STACKS_BEFORE_TIMEOUT_SECONDS = 5.0
 
 _stderr = pytest.StashKey[int]()
+
+
+# A shell that starts tests in the background lets them ignore Ctrl-C, and so would the children that are to end by it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config: pytest.Config) -> None:

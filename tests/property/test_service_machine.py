@@ -92,7 +92,7 @@ def test_the_service_says_what_the_definition_says(
     assert len({message["event_id"] for message in service.events}) == len(told)
 
 
-@settings(max_examples=min(10 * N_EXAMPLES, N_NIGHTLY))
+@settings(max_examples=min(6 * N_EXAMPLES, N_NIGHTLY))
 @given(data=st.data(), program=programs_in_order(), one=n_shards, other=n_shards)
 def test_batches_shards_and_restarts_change_nothing_that_is_told_of_readings_in_order(
     data: st.DataObject, program: list[Batch], one: int, other: int
