@@ -76,7 +76,7 @@ def _merged(
 FIGURE = Figure(
     name="band_moves",
     source="beyond the papers",
-    claim="a move costs little more where 500 times as many values are in band before and after; a merge, 100 times as much",
+    claim="a move costs little more where 500 times as many values are in band; a merge, over 100 times as much",
     setup="100 queries |left - right| <= a, 20,000 values (100,000 in full); moves of 1/100,000 of the range; the merge"
     " finds the pairs before and after, and is not charged for their difference",
     x="values in band, as a part of all",
