@@ -2,8 +2,8 @@
 
 A *channel* is all band joins with the same two columns, conditions and equality: they look at the same values, so one
 `BandJoin` holds them. What a stream is to a channel is one number: none where it is unknown, out of scope, or, on the
-left of a channel that tells pairs, of another shard. One that reports queries holds both sides whole, and tells what the
-streams of this shard change.
+left of a channel that tells pairs, of another shard. One that reports queries holds both sides whole, and tells what
+the streams of this shard change.
 """
 
 from dataclasses import dataclass
