@@ -116,10 +116,10 @@ class BandChannels:
         parts = []
         visits = 0
         sides, streams = changes.sides[begin:end], changes.streams[begin:end]
+        own = self._own(sides, streams) if any(key.reports_queries for key in self._channels) else None
         for key, channel in self._channels.items():
             values, keys = self._values(key, changes, begin, end)
-            is_told = self._own(sides, streams) if key.reports_queries else None
-            found = channel.change(sides, streams, values, keys, is_told)
+            found = channel.change(sides, streams, values, keys, own if key.reports_queries else None)
             visits += found.visits
             if found.rows.size:
                 parts.append(_events(changes, found.rows + np.int32(begin), found.queries, found.others, found.signs))
