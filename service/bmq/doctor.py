@@ -14,6 +14,7 @@ import msgspec
 
 from bmq.config import Config
 from bmq.errors import ConfigError, ServiceError, SetupError, StateError
+from bmq.ivy import pyspark_version, require_pyspark
 from bmq.jars import broker_jars, spark_jars
 from bmq.java import find_java
 from bmq.ports import require_free
@@ -45,6 +46,7 @@ def examine(config: Config, servers: str | None) -> Iterator[Finding]:
     servers : where Kafka is; None: the service would start its own.
     """
     yield _attempt("Java", lambda: f"{find_java()}")
+    yield _attempt("PySpark", lambda: require_pyspark(pyspark_version()))
     yield _attempt("Spark's Kafka connector", lambda: f"{len(spark_jars())} jars")
     if servers is None:
         yield _attempt("Kafka's jars", lambda: f"{len(broker_jars())} jars")

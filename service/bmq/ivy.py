@@ -1,5 +1,6 @@
 """Runs the Apache Ivy that PySpark ships. Knows Ivy's files and words; the cache around it is `jars`."""
 
+import importlib.metadata
 import importlib.util
 import os
 import re
@@ -14,6 +15,10 @@ from bmq.java import find_java
 
 # The broker's 46 jars, 45 MB, took 34 s. Slower than 50 kB/s, a person should look before it goes on.
 DOWNLOAD_LIMIT_SECONDS = 900
+
+USABLE_PYSPARK = "4.2.1"  # what pyproject.toml pins
+LEAKING_PYSPARK = ("4.2.0",)
+_INSTALL = f"pip install pyspark=={USABLE_PYSPARK}"
 
 _OUT_OF_REACH = re.compile(
     r"(?:Host \S+ not found|Server access error|(?:CLIENT|SERVER) ERROR|SocketTimeoutException).*"
@@ -99,14 +104,34 @@ def pyspark_jars() -> Path:
     for place in (spec and spec.submodule_search_locations) or []:
         if (Path(place) / "jars").is_dir():
             return Path(place) / "jars"
-    raise SetupError("PySpark with its jars is not installed (pyspark-client has none): pip install pyspark==4.2.0")
+    raise SetupError(f"PySpark with its jars is not installed (pyspark-client has none): {_INSTALL}")
+
+
+def require_pyspark(version: str) -> str:
+    """Return ``version`` of PySpark, unless the service cannot run on it for long.
+
+    Raises
+    ------
+    SetupError : the version leaks one socket a shard and batch.
+    """
+    if version in LEAKING_PYSPARK:
+        raise SetupError(
+            f"PySpark {version} leaks one socket a shard and batch (SPARK-58932): after some hours the service has no "
+            f"file descriptors left and stands still. Install {USABLE_PYSPARK}: {_INSTALL}"
+        )
+    return version
+
+
+def pyspark_version() -> str:
+    """Return the version of the installed PySpark, without the second that importing PySpark takes."""
+    return importlib.metadata.version("pyspark")
 
 
 def _ivy_jar() -> Path:
     folder = pyspark_jars()
     jar = next(folder.glob("ivy-*.jar"), None)
     if jar is None:
-        raise SetupError(f"{folder} lacks PySpark's ivy-*.jar: pip install --force-reinstall pyspark==4.2.0")
+        raise SetupError(f"{folder} lacks PySpark's ivy-*.jar: {_INSTALL} --force-reinstall")
     return jar
 
 

@@ -22,7 +22,7 @@ from bmq.errors import SetupError
 from bmq.folders import cache_folder
 from bmq.ivy import Request, fetch, pyspark_jars
 
-SPARK_KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"  # its version must be PySpark's own
+SPARK_KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"  # of PySpark's minor version; tested with 4.2.1
 
 # The newest patch release of Kafka 4 (4.4 has only a .0). Runs on Java 17. docker-compose.yml has the same.
 KAFKA_VERSION = "4.3.1"

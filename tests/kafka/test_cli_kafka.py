@@ -224,6 +224,7 @@ def test_the_doctor_finds_nothing_wrong_where_all_is_well(bmq: Bmq, place: Place
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert all(line.startswith("ok ") for line in lines)
+    assert any("PySpark: 4.2.1" in line for line in lines)
     assert f"topics.control: {place.topics.control}, 1 partition, compacted" in result.stdout
     assert any("checkpoint: " in line and "new" in line for line in lines)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bmq.errors import SetupError
-from bmq.ivy import pyspark_jars
+from bmq.ivy import USABLE_PYSPARK, pyspark_jars, pyspark_version, require_pyspark
 from bmq.jars import cache_folder, resolve
 
 pytestmark = pytest.mark.unit
@@ -158,3 +158,12 @@ def test_the_cache_is_in_the_users_cache_folder_unless_named(monkeypatch: pytest
 
 def test_pyspark_ships_the_ivy_that_resolves() -> None:
     assert list(pyspark_jars().glob("ivy-*.jar"))
+
+
+def test_a_pyspark_that_leaks_sockets_is_refused_with_the_way_out() -> None:
+    with pytest.raises(SetupError, match=r"4\.2\.0 leaks one socket .* pip install pyspark==4\.2\.1"):
+        require_pyspark("4.2.0")
+
+
+def test_the_pyspark_that_is_installed_is_the_one_that_errors_name() -> None:
+    assert require_pyspark(pyspark_version()) == USABLE_PYSPARK

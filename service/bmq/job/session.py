@@ -9,6 +9,7 @@ import sys
 
 from pyspark.sql import SparkSession
 
+from bmq.ivy import pyspark_version, require_pyspark
 from bmq.jars import spark_jars
 from bmq.java import find_java
 
@@ -27,9 +28,10 @@ def make_session(n_shards: int) -> SparkSession:
 
     Raises
     ------
-    SetupError : no usable Java, or the connector's jars cannot be had.
+    SetupError : no usable Java, a PySpark that leaks sockets, or the connector's jars cannot be had.
     """
     find_java()
+    require_pyspark(pyspark_version())
     # Workers must run this interpreter: another one would lack our packages, or have other versions of them.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
