@@ -99,7 +99,7 @@ schemas: $(INSTALLED) ## Write the JSON Schemas of every message
 .PHONY: reference
 reference: $(INSTALLED) ## Write docs/configuration.md and docs/cli.md from the code
 	$(BIN)/python -m bmq.config.reference > docs/configuration.md
-	$(BIN)/python -m bmq.cli.reference > docs/cli.md
+	$(BIN)/python -m bmq.cli.cli_reference > docs/cli.md
 
 .PHONY: lock
 lock: ## Pin the newest versions that pyproject.toml allows in requirements.lock

@@ -18,7 +18,7 @@ import numpy as np
 
 from bench.baselines.band_search import InputSensitive, merged_pairs, nested_pairs
 from bench.measure import Spread
-from bmq.engines.band_join import BandJoin
+from bmq.engines.band.band_join import BandJoin
 from bmq.records import Float64s, Int32s
 
 SEED = 20051219

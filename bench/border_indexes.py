@@ -15,10 +15,10 @@ from functools import partial
 import numpy as np
 
 from bench.measure import held_by
-from bmq.index.border_grid import BorderGrid
+from bmq.index.border.border_grid import BorderGrid
+from bmq.index.border.nd_bmq import NdBmq
+from bmq.index.border.region_segments import RegionSegmentList
 from bmq.index.layered import Layered
-from bmq.index.nd_bmq import NdBmq
-from bmq.index.region_segments import RegionSegmentList
 from bmq.records import Float64s
 
 SEED = 20060509

@@ -17,9 +17,9 @@ import numpy as np
 
 from bench.border_indexes import SEED, Setup
 from bench.measure import race_moves, registered
-from bmq.index.adaptive import MOVES_BETWEEN_LOOKS, Adaptive
-from bmq.index.costs import Workload
-from bmq.index.structures import STRUCTURES, OneKind
+from bmq.index.border.adaptive_border import MOVES_BETWEEN_LOOKS, Adaptive
+from bmq.index.border.border_costs import Workload
+from bmq.index.border.structures import STRUCTURES, OneKind
 from bmq.records import Float64s, IndexKind
 
 N_STREAMS = 2_000

@@ -9,8 +9,8 @@ from bench.figures.figure import Scale
 from bench.figures.line import ratio
 from bench.figures.searches import Length, raced
 from bench.measure import race_moves, registered
-from bmq.index.choose import make_index
-from bmq.index.nd_bmq import NdBmq
+from bmq.index.border.adaptive_border import make_index
+from bmq.index.border.nd_bmq import NdBmq
 
 SEED = 20060509
 SIDES_KM = vehicles.SIDES_KM[Scale.FULL]

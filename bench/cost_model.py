@@ -1,9 +1,9 @@
-"""Fits the constants of the cost model (`bmq.index.costs.NS`) to measured times, and prints them.
+"""Fits the constants of the cost model (`bmq.index.border.border_costs.NS`) to measured times, and prints them.
 
 For each structure the smallest sum of squared relative errors, with no constant below zero, over the setups of
 `bench.choice` and others around them: few queries, long jumps, large sides, more dimensions, towns. An error counts for
 more where the structure is among the best. Run `python -m bench.cost_model`: five minutes on an idle core. Copy
-what it prints to `service/bmq/index/costs.py`, then see with `bench.choice` whether it decides well.
+what it prints to `service/bmq/index/border/border_costs.py`, then see with `bench.choice` whether it decides well.
 """
 
 from dataclasses import replace
@@ -13,8 +13,8 @@ from scipy.optimize import nnls
 
 from bench.border_indexes import EARTH, LAND, Setup
 from bench.choice import N_STREAMS, SETUPS, SLOW, Row, measure
-from bmq.index.costs import NS, terms
-from bmq.index.structures import STRUCTURES
+from bmq.index.border.border_costs import NS, terms
+from bmq.index.border.structures import STRUCTURES
 from bmq.records import IndexKind
 
 OTHERS = [

@@ -5,7 +5,7 @@ import json
 from confluent_kafka import Producer
 
 from bench.workload import Workload, stream_id
-from bmq.topics import Topics
+from bmq.kafka_io.topics import Topics
 
 N_PARTITIONS = 4
 

@@ -2,8 +2,8 @@
 
 Each structure searches the same values, on setups around those of the papers and beyond: few and many queries, all of
 a size and of very different ones, even and in towns, small and large calls. Run `python -m bench.match_choice`: five
-minutes on an idle core. It prints a row a setup, the worst choice, and the constants (`bmq.index.match_costs.NS`) that
-fit the measured times: the smallest sum of squared relative errors, with no constant below zero.
+minutes on an idle core. It prints a row a setup, the worst choice, and the constants (`bmq.index.match.match_costs.NS`)
+that fit the measured times: the smallest sum of squared relative errors, with no constant below zero.
 """
 
 from collections.abc import Iterator
@@ -14,8 +14,8 @@ import numpy as np
 from scipy.optimize import nnls
 
 from bench.measure import race_stabs, registered
-from bmq.index.match import AdaptiveMatches, make_kind
-from bmq.index.match_costs import NS, MatchKind, MatchWorkload, call_ns, terms
+from bmq.index.match.adaptive_match import AdaptiveMatches, make_kind
+from bmq.index.match.match_costs import NS, MatchKind, MatchWorkload, call_ns, terms
 from bmq.records import Float64s
 
 SEED = 20060509

@@ -37,7 +37,7 @@ from bench.answers import events_by_stream, expected_by_stream, sampled_streams
 from bench.fill import fill_queries, fill_readings
 from bench.latency import measure_latency
 from bench.workload import PLANE_M, STEP_M, SelectWorkload, Workload
-from bmq.broker import Broker
+from bmq.broker.broker import Broker
 
 TOPIC = "bench"
 # The first two are what a Spark user would write, with Spark's own consumer options; the `-tuned` ones have those of

@@ -18,16 +18,16 @@ import pyarrow as pa
 import shapely
 
 from bench.workload import PLANE_M, Workload
-from bmq.index.areas import Areas
 from bmq.index.base import Moves
-from bmq.index.shapes import ShapeStore
+from bmq.index.region_index import Areas
+from bmq.index.shape.shape_store import ShapeStore
 from bmq.monitor.monitor import Monitor
 from bmq.records import Clock, Feed, Float64s, Put, Region, RegionQuery, Shape, ShapeKind
-from bmq.records.joining import concat_readings
-from bmq.wire.events import render_crossings
+from bmq.records.concat import concat_readings
+from bmq.wire.event_messages import render_crossings
 from bmq.wire.frames import pack_readings, unpack_readings
 from bmq.wire.readings import Decoder
-from bmq.wire.state import pack_delta
+from bmq.wire.state_bytes import pack_delta
 
 SEED = 20060509
 N_VERTICES = 50

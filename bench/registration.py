@@ -14,7 +14,7 @@ import numpy as np
 
 from bench.border_indexes import CITY, SEED, Setup
 from bmq.index.base import Moves
-from bmq.index.border_grid import ROOM, BorderGrid
+from bmq.index.border.border_grid import ROOM, BorderGrid
 from bmq.records import Float64s, Int32s
 
 N_QUERIES = 1_000_000

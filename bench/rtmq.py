@@ -28,11 +28,11 @@ from rich.console import Console
 
 from bench.rtmq_recount import Events, recount, sampled_garages
 from bench.rtmq_traffic import BASE_MS, PERIOD_SECONDS, WITHIN_SECONDS, Traffic, vehicle_id
-from bmq.broker import Broker
-from bmq.kernels.hashing import hash_ids
+from bmq.broker.broker import Broker
+from bmq.kafka_io.topics import Topics
+from bmq.kernels.tables.hashing import hash_ids
 from bmq.monitor.monitor import Monitor
 from bmq.records import Clock, Feed, Ids, Readings
-from bmq.topics import Topics
 from bmq.wire.control import parse_command
 
 TOPIC, CONTROL, EVENTS = "rtmq", "rtmq.control", "bmq.rtmq.events"

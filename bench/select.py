@@ -15,7 +15,7 @@ from bench.baselines.column_scan import ColumnScan
 from bench.baselines.ibs import Ibs
 from bench.measure import Times, held_by, registered
 from bmq.index.base import MatchIndex, Moves
-from bmq.index.select import SelectIndex
+from bmq.index.match.select_index import SelectIndex
 from bmq.records import Float64s, Int64s
 
 SEED = 20060627

@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-from bmq.engines.pairs import AT_READING, IN, PairItems, Pairs, Told
+from bmq.engines.tracking.trackings import AT_READING, IN, PairItems, Pairs, Told
 from bmq.records import NEVER, Ids, Int64s, Kind, Pattern, Region, RegionQuery, Sign
 
 SEED = 20060509

@@ -19,8 +19,8 @@ import numpy as np
 from bench.baselines.decomposed_join import DecomposedJoin
 from bench.baselines.ibs_join import IbsJoin
 from bench.measure import Spread
-from bmq.engines.window_join import Window, WindowJoin, WindowPairs
-from bmq.index.select import SelectIndex
+from bmq.engines.window.window_join import Window, WindowJoin, WindowPairs
+from bmq.index.match.select_index import SelectIndex
 from bmq.records import Band, Bools, Conjunction, Float64s, Int32s, Int64s, JoinQuery, JoinSide, Kind, Region, Where
 
 SEED = 20060627

@@ -1,7 +1,7 @@
 """Which Kafka the tests use, and topics in it.
 
 BMQ_TEST_BOOTSTRAP=host:port    that one
-BMQ_TEST_BROKER=embedded        `bmq.broker.Broker` in a temporary folder
+BMQ_TEST_BROKER=embedded        `bmq.broker.broker.Broker` in a temporary folder
 BMQ_TEST_BROKER=container       the official image, through testcontainers
 none of them                    a container where an engine answers, else embedded
 """
@@ -20,9 +20,9 @@ from typing import TypeVar
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # re-exported unsaid
 
-from bmq.broker import SETTINGS, Broker
-from bmq.jars import KAFKA_VERSION
-from bmq.ports import HOST, free_ports
+from bmq.broker.broker import SETTINGS, Broker
+from bmq.broker.jars import KAFKA_VERSION
+from bmq.broker.ports import HOST, free_ports
 
 ENGINE_LIMIT_SECONDS = 3.0
 ANSWER_LIMIT_SECONDS = 30.0  # for one request to a broker on this machine; a busy one takes a second

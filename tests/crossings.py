@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bmq.kernels.hashing import hash_ids
+from bmq.kernels.tables.hashing import hash_ids
 from bmq.records import NEVER, Crossings, Feed, Ids, Reason, Region, RegionQuery, Sign
 
 FEED = Feed("vehicles", "vehicles", "id", ("x", "y"), "ts")

@@ -1,6 +1,6 @@
 """The ledger, checked at the end of every test that runs the whole service."""
 
-from bmq.ledger import Ledger, Report
+from bmq.client.ledger import Ledger, Report
 from tests.kafka_records import read_all
 
 

@@ -22,7 +22,7 @@ from bmq.monitor.monitor import Monitor
 from bmq.records import Feed
 from bmq.wire.marks import render_mark
 from bmq.wire.replies import render_replies
-from bmq.wire.state import pack_delta, unpack_delta
+from bmq.wire.state_bytes import pack_delta, unpack_delta
 
 ControlRecord = tuple[str, bytes | None]
 Values = Sequence[bytes | None]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from bmq.index.stabbing import stabbing_groups
+from bmq.engines.band.stabbing_set import stabbing_groups
 from bmq.records import Float64s, Int32s, Int64s
 
 

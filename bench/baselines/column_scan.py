@@ -5,7 +5,7 @@ from numba import njit
 
 from bench.baselines.standing import StandingQueries
 from bmq.index.base import Moves
-from bmq.kernels.select_bits import WORD, count_bits, pack_bits, write_members
+from bmq.kernels.tables.bit_sets import WORD, count_bits, pack_bits, write_members
 from bmq.records import Float64s, Int32s, Int64s, UInt64s
 
 BLOCK = 8  # words of rows compared with all values in turn: the ends of 512 rows in four dimensions fill a first cache

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from bench.baselines.ibs_join import joinable
-from bmq.engines.window_join import Window, WindowPairs
+from bmq.engines.window.window_join import Window, WindowPairs
 from bmq.index.base import MatchIndex
 from bmq.records import Float64s, JoinQuery
 

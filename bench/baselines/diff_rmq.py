@@ -15,7 +15,7 @@ from bench.baselines.rmq import Collect, MakeRmq, RmqIndex
 from bench.baselines.standing import StandingQueries
 from bmq.index.base import Moves
 from bmq.index.packed import PackedQueries
-from bmq.kernels.buffers import make_room
+from bmq.kernels.tables.buffers import make_room
 from bmq.records import Float64s, Int8s, Int32s
 
 _UNKNOWN = -1  # in place of a matching set's size

@@ -7,7 +7,7 @@ from numba import njit
 from bench.baselines.grid_line import cell_of, cover, drop_others, line_around
 from bench.baselines.rmq import nbytes_of
 from bench.baselines.trees import build_lists, copy_upward
-from bmq.kernels.virtual_constructs import Axis
+from bmq.kernels.match.virtual_constructs import Axis
 from bmq.records import Float64s, Int32s
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from bmq.kernels.virtual_constructs import Axis
+from bmq.kernels.match.virtual_constructs import Axis
 from bmq.records import Bools, Float64s, Int32s, Int64s
 
 MOST_UNITS = 1 << 28  # 4 bytes each at least; more says that the unit does not fit the regions

@@ -10,7 +10,7 @@ from numba import njit
 
 from bench.baselines.standing import StandingQueries
 from bmq.index.base import Moves
-from bmq.kernels.buffers import make_room
+from bmq.kernels.tables.buffers import make_room
 from bmq.records import Bytes, Float64s, Int8s, Int32s, Int64s
 
 # Sides of a tree node: the rows listed for values below it, on it, above it.

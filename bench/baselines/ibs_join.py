@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bench.baselines.ibs import Ibs
-from bmq.engines.window_join import Window, WindowPairs
+from bmq.engines.window.window_join import Window, WindowPairs
 from bmq.records import Band, Int32s, Int64s, JoinQuery
 
 

@@ -8,13 +8,13 @@ import numpy as np
 from numba import njit
 
 from bmq.index.base import Moves
+from bmq.index.border.nd_bmq import check_hints, check_rs_list, hints_for
 from bmq.index.layered import GROWTH, SMALLEST_LAYER, Layered
-from bmq.index.nd_bmq import check_hints, check_rs_list, hints_for
 from bmq.index.packed import PackedQueries
-from bmq.kernels.buffers import make_room
-from bmq.kernels.delta_sets import signed
-from bmq.kernels.leap import MOVES_TOGETHER
-from bmq.kernels.rs_list import RsList, build_rs_list
+from bmq.kernels.border.delta_sets import signed
+from bmq.kernels.border.line_moves import MOVES_TOGETHER
+from bmq.kernels.border.rs_list import RsList, build_rs_list
+from bmq.kernels.tables.buffers import make_room
 from bmq.records import Float64s, Int8s, Int32s
 
 
@@ -68,16 +68,16 @@ def walked_queries(
 ) -> tuple[Int32s, Int32s, Int8s, int]:
     """Return the queries that each move enters or leaves, and how many delta queries were looked at.
 
-    As `bmq.kernels.leap.net_queries`, over an ``rs_list``, the query table ``regions`` (float64[m, 1, 2]) and one
-    RS node a stream in ``hints`` (int32[n_streams]).
+    As `bmq.kernels.border.line_moves.net_queries`, over an ``rs_list``, the query table ``regions`` (float64[m, 1, 2])
+    and one RS node a stream in ``hints`` (int32[n_streams]).
 
     Notes
     -----
     Raises nothing.
 
     Source: Lee et al., BMQ-Index, MDM 2006, section 3.3. Tuned: one comparison with the query table in place of the
-    set difference drops the queries that were jumped over; and, as in `bmq.kernels.leap`, blocks of moves with room
-    for all that they may find, arrays taken out of the tuple once, and unsigned places.
+    set difference drops the queries that were jumped over; and, as in `bmq.kernels.border.line_moves`, blocks of moves
+    with room for all that they may find, arrays taken out of the tuple once, and unsigned places.
     """
     rows = np.empty(2 * streams.size, dtype=np.int32)
     queries = np.empty(2 * streams.size, dtype=np.int32)

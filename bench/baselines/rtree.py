@@ -12,7 +12,7 @@ from numba import njit
 
 from bench.baselines.standing import StandingQueries
 from bmq.index.base import Moves, joined
-from bmq.kernels.cross_check import holds
+from bmq.kernels.border.cross_check import holds
 from bmq.records import Float64s, Int8s, Int32s, Int64s
 
 NODE_CAPACITY = 10  # shapely's default; 5, 20 and 40 were no faster over 32,000 boxes

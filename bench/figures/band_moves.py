@@ -9,7 +9,7 @@ import numpy as np
 from bench.band_join import MERGE, OURS, RIGHT, band_join
 from bench.baselines.band_search import merged_pairs
 from bench.figures.figure import Figure, Panel, Point, Scale
-from bmq.engines.band_join import BandJoin
+from bmq.engines.band.band_join import BandJoin
 from bmq.records import Float64s, Int64s
 
 SEED = 20051220

@@ -7,9 +7,9 @@ from bench.boxes import Cubes
 from bench.figures.figure import Figure, Panel, Point, Scale, counted
 from bench.measure import race_moves, registered
 from bmq.index.base import BorderIndex
-from bmq.index.border_grid import BorderGrid
-from bmq.index.choose import make_index
-from bmq.index.nd_bmq import NdBmq
+from bmq.index.border.adaptive_border import make_index
+from bmq.index.border.border_grid import BorderGrid
+from bmq.index.border.nd_bmq import NdBmq
 
 ND_BMQ = "n-D BMQ"
 GRID = "border grid"

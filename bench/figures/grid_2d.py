@@ -7,8 +7,8 @@ import numpy as np
 from bench.border_indexes import Setup
 from bench.figures.figure import Figure, Panel, Point, Scale, counted
 from bench.measure import Times, race_moves, registered
-from bmq.index.border_grid import BorderGrid
-from bmq.index.nd_bmq import NdBmq
+from bmq.index.border.border_grid import BorderGrid
+from bmq.index.border.nd_bmq import NdBmq
 from bmq.records import Float64s
 
 GRID = "border grid"

@@ -15,9 +15,9 @@ from bench.figures.figure import Panel, Point, Scale, counted
 from bench.measure import Times, race_moves, registered
 from bench.stocks import Market
 from bmq.index.base import BorderIndex
-from bmq.index.choose import make_index
-from bmq.index.region_segments import RegionSegmentList
-from bmq.index.structures import OneKind
+from bmq.index.border.adaptive_border import make_index
+from bmq.index.border.region_segments import RegionSegmentList
+from bmq.index.border.structures import OneKind
 from bmq.records import IndexKind
 
 BMQ = "BMQ-Index"

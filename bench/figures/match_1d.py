@@ -9,10 +9,10 @@ from bench.boxes import WholeBoxes
 from bench.figures.figure import Figure, Panel, Point, Scale
 from bench.figures.searches import compared
 from bmq.index.base import MatchIndex
-from bmq.index.region_segments import RegionSegmentList
-from bmq.index.vci import LciIndex, SciIndex
-from bmq.index.virtual_grid import VirtualGrid
-from bmq.kernels.virtual_constructs import Labelling
+from bmq.index.border.region_segments import RegionSegmentList
+from bmq.index.match.construct_indexes import LciIndex, SciIndex
+from bmq.index.match.virtual_grid import VirtualGrid
+from bmq.kernels.match.virtual_constructs import Labelling
 
 RANGE = 5_000
 # Of 8 to 128. SCI is the fastest, and LCI as fast as with any other, within the noise.

@@ -6,8 +6,8 @@ from bench.figures.figure import Figure, Panel, Point, Scale
 from bench.measure import registered
 from bench.select import BATCH, SEED, Selections, race
 from bmq.index.base import Moves
-from bmq.index.select import SelectIndex
-from bmq.kernels.select_join import MAX_CLUSTER
+from bmq.index.match.select_index import SelectIndex
+from bmq.kernels.match.cluster_search import MAX_CLUSTER
 from bmq.records import Float64s
 
 N_QUERIES = {Scale.SMOKE: 200, Scale.REDUCED: 10_000, Scale.FULL: 10_000}

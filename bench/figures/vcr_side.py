@@ -6,9 +6,9 @@ from bench.boxes import WholeBoxes
 from bench.figures.figure import Figure, Panel, Point, Scale, counted
 from bench.figures.searches import LENGTHS, raced
 from bmq.index.base import MatchIndex
-from bmq.index.vcr import VcrIndex
-from bmq.index.virtual_grid import VirtualGrid
-from bmq.kernels.virtual_constructs import Decomposition
+from bmq.index.match.construct_indexes import VcrIndex
+from bmq.index.match.virtual_grid import VirtualGrid
+from bmq.kernels.match.virtual_constructs import Decomposition
 
 SPACE = (300, 200)  # the report says that Rx Ry is 60,000
 N_QUERIES = 32_000  # not said for this figure; the smallest of the next one

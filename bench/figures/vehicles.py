@@ -13,9 +13,9 @@ from bench.figures.figure import Panel, Point, Scale, counted
 from bench.measure import race_moves, registered
 from bench.roads import FAST, OLDENBURG, SLOW, City, Kind, positions, squares
 from bmq.index.base import BorderIndex
-from bmq.index.border_grid import BorderGrid
-from bmq.index.choose import make_index
-from bmq.index.nd_bmq import NdBmq
+from bmq.index.border.adaptive_border import make_index
+from bmq.index.border.border_grid import BorderGrid
+from bmq.index.border.nd_bmq import NdBmq
 from bmq.records import Float64s
 
 ND_BMQ = "n-D BMQ"

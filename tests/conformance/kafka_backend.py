@@ -16,8 +16,8 @@ from confluent_kafka import KafkaError, Message
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 
-from bmq.connect import producer
-from bmq.topics import Topics
+from bmq.kafka_io.connect import producer
+from bmq.kafka_io.topics import Topics
 from tests.conformance.play import ControlRecord, Seen
 from tests.conformance.scenario import Scenario, all_feeds, with_topic
 from tests.conformance.service import Service, ServiceFailed, topic_names, write_config

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bmq.broker import Broker
+from bmq.broker.broker import Broker
 from bmq.config import load_config
 from bmq.wire.control import validate_definition
 from tests.brokers import wait_until

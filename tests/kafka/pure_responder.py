@@ -16,8 +16,8 @@ from typing import Self
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from bmq.config import TopicsSection
+from bmq.kafka_io.topics import Topics
 from bmq.records import Feed
-from bmq.topics import Topics
 from tests.pure_service import PureService
 
 POLL_MILLISECONDS = 20

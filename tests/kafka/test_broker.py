@@ -18,9 +18,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 
-from bmq.broker import Broker
+from bmq.broker.broker import Broker
+from bmq.broker.ports import HOST, free_ports
 from bmq.errors import SetupError
-from bmq.ports import HOST, free_ports
 from tests.brokers import Topics, wait_until
 
 pytestmark = pytest.mark.kafka
@@ -157,7 +157,7 @@ def test_a_port_taken_after_we_looked_is_given_up_for_another(tmp_path: Path, mo
     with socket.create_server((HOST, 0)) as other:
         taken = other.getsockname()[1]
         looks = iter([[taken, *free_ports(1)]] * 2)  # for the format, and for the first start
-        monkeypatch.setattr("bmq.broker.free_ports", lambda count: next(looks, None) or free_ports(count))
+        monkeypatch.setattr("bmq.broker.broker.free_ports", lambda count: next(looks, None) or free_ports(count))
 
         with Broker(tmp_path) as broker:
             assert broker.bootstrap_servers != f"{HOST}:{taken}"
@@ -177,7 +177,7 @@ def test_a_start_that_fails_shows_the_end_of_the_log_and_leaves_no_process(tmp_p
 
 def test_a_service_that_is_killed_leaves_no_broker(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from bmq.broker import Broker;"
+        "import sys; from pathlib import Path; from bmq.broker.broker import Broker;"
         "Broker(Path(sys.argv[1])).start(); print('started', flush=True); sys.stdin.read()"
     )
     service = subprocess.Popen(

@@ -15,10 +15,10 @@ from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]  # re-e
 from kafka import KafkaConsumer
 from typer.testing import CliRunner, Result
 
+from bmq.broker.ports import free_ports
 from bmq.cli import app
-from bmq.connect import admin_client
 from bmq.job.checkpoint import FORMAT
-from bmq.ports import free_ports
+from bmq.kafka_io.connect import admin_client
 from tests.kafka.pure_responder import Place, PureResponder, make_place
 
 pytestmark = pytest.mark.kafka
@@ -286,7 +286,7 @@ def test_the_doctor_fails_a_checkpoint_that_does_not_fit(written: str, says: str
 
 
 def test_the_doctor_fails_a_kafka_that_does_not_answer(bmq: Bmq, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bmq.topics.CONNECT_TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr("bmq.kafka_io.topics.CONNECT_TIMEOUT_SECONDS", 0.5)
     nowhere = f"127.0.0.1:{free_ports(1)[0]}"
 
     result = bmq("doctor", "--bootstrap", nowhere)

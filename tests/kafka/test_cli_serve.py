@@ -15,9 +15,9 @@ import pytest
 from kafka import KafkaProducer
 from typer.testing import CliRunner
 
+from bmq.broker.ports import free_ports, require_free
 from bmq.cli import app
 from bmq.demo.figures import Figures, scrape
-from bmq.ports import free_ports, require_free
 from tests.ledger_check import must_be_whole
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600)]

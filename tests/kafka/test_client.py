@@ -11,7 +11,7 @@ from kafka import KafkaConsumer, KafkaProducer
 from bmq.client import Client
 from bmq.config import TopicsSection
 from bmq.errors import SetupError
-from bmq.topics import Topics
+from bmq.kafka_io.topics import Topics
 from tests.kafka.pure_responder import Place, PureResponder, make_place
 
 pytestmark = pytest.mark.kafka

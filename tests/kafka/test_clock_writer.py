@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import pytest
 from kafka import KafkaConsumer
 
+from bmq.broker.ports import free_ports
 from bmq.job.idle import ClockWriter, IdleFeeds
-from bmq.ports import free_ports
 from bmq.wire.marks import parse_mark
 from tests.kafka_records import read_all
 

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Producer
 from kafka.consumer.fetcher import ConsumerRecord
 
-from bmq.topics import Topics
+from bmq.kafka_io.topics import Topics
 from tests.conformance.service import Service, topic_names, write_config
 from tests.kafka_records import read_all
 from tests.ledger_check import must_be_whole

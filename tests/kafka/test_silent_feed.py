@@ -11,7 +11,7 @@ from kafka import KafkaConsumer
 from typer.testing import CliRunner, Result
 
 from bmq.cli import app
-from bmq.topics import Topics
+from bmq.kafka_io.topics import Topics
 from tests.conformance.service import Service, topic_names, write_config
 from tests.ledger_check import must_be_whole
 

@@ -6,10 +6,10 @@ import pytest
 from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]  # re-exported unsaid
 from kafka import KafkaProducer
 
-from bmq.connect import admin_client
+from bmq.broker.ports import free_ports
 from bmq.errors import SetupError
-from bmq.ports import free_ports
-from bmq.topics import Topics
+from bmq.kafka_io.connect import admin_client
+from bmq.kafka_io.topics import Topics
 
 pytestmark = pytest.mark.kafka
 
@@ -88,7 +88,7 @@ def test_offsets_count_records_of_each_partition(topics: Topics, name: str, boot
 
 
 def test_a_broker_that_is_not_there_is_one_sentence_with_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bmq.topics.CONNECT_TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr("bmq.kafka_io.topics.CONNECT_TIMEOUT_SECONDS", 0.5)
     nowhere = f"127.0.0.1:{free_ports(1)[0]}"
 
     with pytest.raises(SetupError, match=rf"No Kafka answers at {nowhere}.*bmq broker"):

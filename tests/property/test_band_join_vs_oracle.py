@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmq.engines import band_join
-from bmq.engines.band_join import BandJoin, PairChanges
-from bmq.index import band_queries
-from bmq.index.stabbing import stabbing_groups
+from bmq.engines.band import band_join
+from bmq.engines.band import query_groups as band_queries
+from bmq.engines.band.band_join import BandJoin, PairChanges
+from bmq.engines.band.stabbing_set import stabbing_groups
 from bmq.records import Bools, Float64s, Int8s, Int32s, Int64s
 
 pytestmark = pytest.mark.property

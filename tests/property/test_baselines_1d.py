@@ -16,7 +16,7 @@ from bench.baselines.diff_rmq import DiffRmq
 from bench.baselines.grid_line import begin_of, cell_of, cover, line_around
 from bench.baselines.trees import build_lists
 from bmq.index.base import BorderIndex
-from bmq.kernels.virtual_constructs import Axis
+from bmq.kernels.match.virtual_constructs import Axis
 from tests.index_machines import IndexMachine, crossings, values
 from tests.index_oracle import IndexOracle
 

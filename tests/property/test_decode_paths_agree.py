@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bmq.errors import ReadingError
-from bmq.kernels.hashing import hash_ids
+from bmq.kernels.tables.hashing import hash_ids
 from bmq.records import Feed, Format
 from bmq.wire.readings import BadRecord, Decoder
 from bmq.wire.readings_exact import ExactDecoder, ExactReading

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bmq.records import NEVER, Reason, RegionQuery, Sign
-from bmq.wire.events import render_crossings
+from bmq.wire.event_messages import render_crossings
 from tests.crossings import FEED, Row, make_crossings, query, read_headers, read_values
 
 texts = st.text(st.characters(codec="utf-8"), max_size=6)

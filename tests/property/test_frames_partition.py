@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bmq.kernels.hashing import hash_ids, shards_of
+from bmq.kernels.tables.hashing import hash_ids, shards_of
 from bmq.records import Attributes, Ids, Readings
-from bmq.records.joining import concat_readings
+from bmq.records.concat import concat_readings
 from bmq.wire.frames import pack_readings, unpack_readings
 
 rows = st.tuples(

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bmq.kernels.hashing import hash_ids
-from bmq.monitor.held import HeldReadings
+from bmq.kernels.tables.hashing import hash_ids
+from bmq.monitor.held_readings import HeldReadings
 from bmq.records import NEVER, Attributes, Ids, Readings
 
 pytestmark = pytest.mark.property

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.baselines.published_walk import PublishedWalk
-from bmq.index.border_grid import BorderGrid
+from bmq.index.border.border_grid import BorderGrid
+from bmq.index.border.nd_bmq import NdBmq
+from bmq.index.border.region_segments import RegionSegmentList
 from bmq.index.layered import Layered
-from bmq.index.nd_bmq import NdBmq
-from bmq.index.region_segments import RegionSegmentList
 from bmq.records import Float64s
 from tests.index_machines import OTHER_KINDS, crossings
 from tests.index_oracle import IndexOracle

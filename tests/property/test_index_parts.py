@@ -10,12 +10,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bmq.index.border_grid import ROOM, BorderGrid, GridCells
-from bmq.index.region_segments import RegionSegmentList
-from bmq.kernels.delta_sets import BLOCK, build_delta_sets, find_rs_node_anew
-from bmq.kernels.ranks import MAX_PLACE, make_ranks, places_of, ranks_of
-from bmq.kernels.rs_list import find_rs_node_near
-from bmq.kernels.stab import FANOUT, build_boxes, holding_queries
+from bmq.index.border.border_grid import ROOM, BorderGrid, GridCells
+from bmq.index.border.region_segments import RegionSegmentList
+from bmq.kernels.border.delta_sets import BLOCK, build_delta_sets, find_rs_node_anew
+from bmq.kernels.border.ranks import MAX_PLACE, make_ranks, places_of, ranks_of
+from bmq.kernels.border.rs_list import find_rs_node_near
+from bmq.kernels.border.stab import FANOUT, build_boxes, holding_queries
 from tests.index_oracle import IndexOracle
 
 pytestmark = pytest.mark.property

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bmq.engines import feed as feed_module
-from bmq.engines import where_index
-from bmq.engines.feed import FeedEngine
+from bmq.engines.feed.feed_engine import FeedEngine
+from bmq.engines.feed.feed_engine import feed_engine as feed_module
+from bmq.engines.scope import where_index
 from bmq.records import (
     NEVER,
     Attributes,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from bmq.index.match import AdaptiveMatches, make_match
-from bmq.index.match_costs import MatchKind, MatchWorkload, call_ns
+from bmq.index.match.adaptive_match import AdaptiveMatches, make_match
+from bmq.index.match.match_costs import MatchKind, MatchWorkload, call_ns
 from bmq.records import Float64s
 from tests.index_machines import MatchMachine, crossings
 from tests.index_oracle import IndexOracle

@@ -9,11 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
-from bmq.index.construct_lists import VirtualConstructIndex
-from bmq.index.vci import LciIndex, SciIndex
-from bmq.index.vcr import VcrIndex
-from bmq.index.virtual_grid import VirtualGrid
-from bmq.kernels.virtual_constructs import Axis, Decomposition, Labelling
+from bmq.index.match.construct_indexes import LciIndex, SciIndex, VcrIndex
+from bmq.index.match.construct_lists import VirtualConstructIndex
+from bmq.index.match.virtual_grid import VirtualGrid
+from bmq.kernels.match.virtual_constructs import Axis, Decomposition, Labelling
 from bmq.records import Float64s
 from tests.index_machines import MatchMachine, crossings
 from tests.index_oracle import IndexOracle

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bmq.engines import pairs as engine
-from bmq.engines.pairs import PairItems, Pairs, Told
-from bmq.kernels.hashing import hash_ids
+from bmq.engines.tracking import trackings as engine
+from bmq.engines.tracking.trackings import PairItems, Pairs, Told
+from bmq.kernels.tables.hashing import hash_ids
 from bmq.records import NEVER, Ids, Int32s, Kind, Pattern, Reason, Region, RegionQuery, Sign
 
 pytestmark = pytest.mark.property

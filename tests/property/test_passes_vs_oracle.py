@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bmq.engines.passes import Passes
-from bmq.engines.passing import times_on_way
+from bmq.engines.feed.pass_events import times_on_way
+from bmq.engines.feed.pass_search import Passes
 from bmq.records import Feed, Region, Shape, ShapeKind
-from bmq.wire.shapes import read_shape
+from bmq.wire.shape_definitions import read_shape
 from tests import oracle_regions as oracle
 
 pytestmark = pytest.mark.property

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from bmq.errors import StateError
 from bmq.job import replicas
 from bmq.job.replicas import Head, Replica, catch_up, commit, read_head
-from bmq.kernels.hashing import hash_ids
+from bmq.kernels.tables.hashing import hash_ids
 from bmq.monitor.monitor import Monitor
 from bmq.records import Clock, Command, Delete, Feed, Ids, Initial, Put, Readings, Region, RegionQuery
 

@@ -11,8 +11,8 @@ from hypothesis.stateful import run_state_machine_as_test
 from bench.baselines.column_scan import ColumnScan
 from bench.baselines.ibs import Ibs
 from bmq.index.base import MatchIndex
-from bmq.index.select import IMMEDIATE, SelectIndex
-from bmq.kernels.select_join import MAX_CLUSTER
+from bmq.index.match.select_index import IMMEDIATE, SelectIndex
+from bmq.kernels.match.cluster_search import MAX_CLUSTER
 from bmq.records import Float64s
 from tests.index_machines import MatchMachine, crossings
 from tests.index_oracle import IndexOracle

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from scipy.spatial import Delaunay
 
-from bmq.index.areas import Areas
 from bmq.index.base import Moves
-from bmq.index.shape_grid import ShapeIndex
+from bmq.index.region_index import Areas
+from bmq.index.shape.shape_grid import ShapeIndex
 from bmq.records import Feed, Region, Shape, ShapeKind
-from bmq.wire.shapes import read_shape, wrapped_box
+from bmq.wire.shape_definitions import read_shape, wrapped_box
 from tests import shape_oracle as oracle
 
 N_SLOTS, N_STREAMS = 10, 3

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bmq.index.stream_table import NEVER, StreamTable
-from bmq.kernels.hashing import hash_ids
+from bmq.kernels.tables.hashing import hash_ids
 from bmq.records import Ids, Readings
 
 pytestmark = pytest.mark.property

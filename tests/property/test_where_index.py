@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bmq.engines import where_index
-from bmq.engines.conditions import SEPARATOR, Conditions
-from bmq.engines.where_index import WhereIndex
+from bmq.engines.scope import where_index
+from bmq.engines.scope.conditions import SEPARATOR, Conditions
+from bmq.engines.scope.where_index import WhereIndex
 from bmq.records import IndexKind, Region, Where
 
 pytestmark = pytest.mark.property

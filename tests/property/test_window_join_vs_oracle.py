@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmq.engines.window_join import Window, WindowJoin
-from bmq.engines.window_search import Costs
+from bmq.engines.window.window_join import Window, WindowJoin
+from bmq.engines.window.window_search import Costs
 from bmq.records import Band, Bools, Conjunction, Int32s, JoinQuery, JoinSide, Kind, Region, Where
 
 pytestmark = pytest.mark.property

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from bmq.topics import Topics
+from bmq.kafka_io.topics import Topics
 from tests.conformance.service import Service, write_config
 from tests.kafka_records import read_all
 

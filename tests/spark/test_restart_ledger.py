@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from bmq.topics import Topics
+from bmq.kafka_io.topics import Topics
 from tests.conformance.service import Service, write_config
 from tests.kafka_records import read_all
 from tests.ledger_check import must_be_whole

@@ -5,7 +5,7 @@ import json
 import pytest
 from pydantic import BaseModel
 
-from bmq.answers import Event, JoinEvent, Member, ReplyMessage, read_event, read_member, read_reply
+from bmq.client.messages import Event, JoinEvent, Member, ReplyMessage, read_event, read_member, read_reply
 from bmq.errors import ControlCode
 from bmq.records import Reply, Status
 from bmq.wire.membership import render_membership

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from bmq.index.adaptive import MOVES_ON_TRIAL, Adaptive
-from bmq.index.choose import make_index
-from bmq.index.costs import NS, Workload, move_ns, terms
-from bmq.index.structures import STRUCTURES, OneKind
+from bmq.index.border.adaptive_border import MOVES_ON_TRIAL, Adaptive, make_index
+from bmq.index.border.border_costs import NS, Workload, move_ns, terms
+from bmq.index.border.structures import STRUCTURES, OneKind
 from bmq.records import IndexKind
 
 pytestmark = pytest.mark.unit

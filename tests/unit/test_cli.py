@@ -11,9 +11,9 @@ from typer.core import TyperGroup
 from typer.main import get_command
 from typer.testing import CliRunner, Result
 
+from bmq.broker.ports import free_ports
 from bmq.cli import app
-from bmq.cli.reference import reference
-from bmq.ports import free_ports
+from bmq.cli.cli_reference import reference
 
 ROOT = Path(__file__).parents[2]
 CONFIG = """
@@ -73,7 +73,9 @@ def test_every_command_has_help(command: str) -> None:
 def test_every_command_is_in_the_documents_and_they_are_not_stale() -> None:
     text = (ROOT / "docs/cli.md").read_text(encoding="utf-8")
 
-    assert text == reference(), "docs/cli.md is stale; write it anew with: python -m bmq.cli.reference > docs/cli.md"
+    assert text == reference(), (
+        "docs/cli.md is stale; write it anew with: python -m bmq.cli.cli_reference > docs/cli.md"
+    )
     assert all(f"## bmq {command}\n" in text for command in COMMANDS)
 
 

@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from bmq.wire.dead_letters import LEFT_OUT, LONGEST_BYTES, render_dead_letters
-from bmq.wire.messages import DEAD_LETTER_HEADERS, HEADER_SETS, MESSAGE_SCHEMA
+from bmq.wire.outgoing import DEAD_LETTER_HEADERS, HEADER_SETS, MESSAGE_SCHEMA
 from tests.crossings import read_headers
 
 SCHEMA = pa.schema(

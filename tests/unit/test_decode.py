@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bmq.job.decode import FRAME_SCHEMA, Kind, decode_control, decode_readings
 from bmq.job.plan import Plan
 from bmq.records import NEVER, Delete, Feed, Readings
-from bmq.records.joining import concat_readings
+from bmq.records.concat import concat_readings
 from bmq.wire.frames import unpack_commands, unpack_dead_letters, unpack_readings
 from bmq.wire.marks import render_mark
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bmq.demo.queries import Definition, stock_queries, vehicle_queries
-from bmq.demo.streams import Stocks, Vehicles, World
+from bmq.demo.demo_queries import Definition, stock_queries, vehicle_queries
+from bmq.demo.generated_streams import Stocks, Vehicles, World
 from bmq.records import Float64s, Int64s
 
 seeds = st.integers(0, 2**32 - 1)

@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from bmq.broker.ports import free_ports
 from bmq.config import load_config
-from bmq.counters import LATENCY_BUCKETS_SECONDS, count_latencies
 from bmq.demo.child import write_config
+from bmq.demo.demo_queries import stock_queries, vehicle_queries
 from bmq.demo.feeder import take_turns
 from bmq.demo.figures import Figures, quantile, read_figures, scrape
-from bmq.demo.queries import stock_queries, vehicle_queries
-from bmq.demo.streams import Stocks, Vehicles, World
+from bmq.demo.generated_streams import Stocks, Vehicles, World
 from bmq.demo.view import LiveView, PlainView
-from bmq.metrics import Metrics
-from bmq.ports import free_ports
+from bmq.metrics.counters import LATENCY_BUCKETS_SECONDS, count_latencies
+from bmq.metrics.metrics import Metrics
 from bmq.wire.control import validate_definition
 
 EARLIER = Figures(

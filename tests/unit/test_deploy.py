@@ -18,9 +18,9 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from bmq.broker.jars import KAFKA_VERSION
 from bmq.config import MetricsSection, load_config
-from bmq.jars import KAFKA_VERSION
-from bmq.metrics import Metrics
+from bmq.metrics.metrics import Metrics
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
@@ -129,7 +129,7 @@ def test_the_image_is_built_from_what_is_not_ignored() -> None:
 def test_the_service_runs_as_an_ordinary_user() -> None:
     names = [command.cmd for command in COMMANDS]
     (user,) = [command.value[0] for command in COMMANDS if command.cmd == "USER"]
-    warmup = next(i for i, command in enumerate(COMMANDS) if "bmq.warmup" in command.original)
+    warmup = next(i for i, command in enumerate(COMMANDS) if "bmq.job.warmup" in command.original)
 
     assert user == "bmq"
     # Compiled by the user who runs it, or numba could not write beside it.
@@ -144,7 +144,7 @@ def test_the_image_runs_what_the_tests_run() -> None:
     assert set(entry) <= PROJECT["scripts"].keys()
     assert "pip install --constraint requirements.lock ." in runs
     assert "$(BIN)/bmq serve --config $(CONFIG)" in makefile
-    assert "python -m bmq.warmup" in runs  # tests/unit/test_warmup.py
+    assert "python -m bmq.job.warmup" in runs  # tests/unit/test_warmup.py
 
 
 @pytest.fixture

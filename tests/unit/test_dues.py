@@ -2,7 +2,7 @@
 
 import pytest
 
-from bmq.engines.dues import STALE_MOST, DueQueries
+from bmq.engines.feed.dues import STALE_MOST, DueQueries
 from bmq.records import NEVER
 
 pytestmark = pytest.mark.unit

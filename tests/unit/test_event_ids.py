@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from bmq.kernels.event_ids import hash_128
+from bmq.kernels.tables.event_ids import hash_128
 from bmq.records import Reason, Sign
-from bmq.wire.events import render_crossings
+from bmq.wire.event_messages import render_crossings
 from tests.crossings import FEED, Row, make_crossings, make_ids, query, read_values
 
 MASK = 2**64 - 1

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from bmq.records import Feed, Pattern, Reason, Sign
-from bmq.wire.events import render_crossings
-from bmq.wire.messages import CROSSING_HEADERS, HEADER_SETS, MESSAGE_SCHEMA, READING_HEADERS, text_column
+from bmq.wire.event_messages import render_crossings
+from bmq.wire.outgoing import CROSSING_HEADERS, HEADER_SETS, MESSAGE_SCHEMA, READING_HEADERS, text_column
 from tests.crossings import FEED, Row, make_crossings, make_ids, query, read_headers, read_values
 
 MOVED = Row(

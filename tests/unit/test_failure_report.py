@@ -17,7 +17,10 @@ TAIL = "\n\n\tat org.apache.spark.api.python.Runner.handle(Runner.scala:1)\n\nDr
     ("raised", "sentence"),
     [
         ("bmq.errors.StateError: the checkpoint holds state of format 9.", "the checkpoint holds state of format 9."),
-        ("bmq.connect.Unreachable: No Kafka answers at k:1. Start one.", "No Kafka answers at k:1. Start one."),
+        (
+            "bmq.kafka_io.connect.Unreachable: No Kafka answers at k:1. Start one.",
+            "No Kafka answers at k:1. Start one.",
+        ),
     ],
 )
 def test_an_error_of_ours_is_told_in_its_own_words(raised: str, sentence: str) -> None:

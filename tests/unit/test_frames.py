@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from bmq.errors import StateError
-from bmq.kernels.hashing import hash_ids, shards_of
+from bmq.kernels.tables.hashing import hash_ids, shards_of
 from bmq.records import (
     NEVER,
     Attributes,
@@ -31,7 +31,7 @@ from bmq.records import (
     Shape,
     ShapeKind,
 )
-from bmq.records.joining import concat_readings
+from bmq.records.concat import concat_readings
 from bmq.wire.frames import (
     pack_commands,
     pack_dead_letters,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bmq.kernels.hilbert import MAX_BITS, bits_of_cells, hilbert_keys
+from bmq.kernels.match.hilbert import MAX_BITS, bits_of_cells, hilbert_keys
 
 pytestmark = pytest.mark.unit
 

@@ -1,7 +1,7 @@
 """When the clock of a silent feed goes on with wall time, and how far. Wall time is a number here."""
 
-from bmq.counters import ShardCounters
 from bmq.job.idle import MARK_INTERVAL_MS, IdleFeeds
+from bmq.metrics.counters import ShardCounters
 
 IDLE_MS = 30_000
 START = 5_000_000  # wall time, of a clock that has nothing to do with event time

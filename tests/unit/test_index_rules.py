@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from bmq.index.border_grid import BorderGrid
+from bmq.index.border.border_grid import BorderGrid
+from bmq.index.border.nd_bmq import NdBmq
+from bmq.index.border.region_segments import RegionSegmentList
 from bmq.index.layered import SMALLEST_LAYER, Layered
-from bmq.index.nd_bmq import NdBmq
-from bmq.index.region_segments import RegionSegmentList
 
 pytestmark = pytest.mark.unit
 

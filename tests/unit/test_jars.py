@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from bmq.broker.ivy import USABLE_PYSPARK, pyspark_jars, pyspark_version, require_pyspark
+from bmq.broker.jars import cache_folder, resolve
 from bmq.errors import SetupError
-from bmq.ivy import USABLE_PYSPARK, pyspark_jars, pyspark_version, require_pyspark
-from bmq.jars import cache_folder, resolve
 
 pytestmark = pytest.mark.unit
 
@@ -112,7 +112,7 @@ def test_a_damaged_cache_is_filled_again(cache: Path, damage: str) -> None:
 
 def test_processes_that_start_together_download_once_and_agree() -> None:
     code = (
-        "import json; from bmq.jars import resolve; said = [];"
+        "import json; from bmq.broker.jars import resolve; said = [];"
         "jars = resolve(['org.example:app:1.0'], progress=said.append);"
         "print(json.dumps([len(said), [str(jar) for jar in jars]]))"
     )

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from bmq.broker.java import find_java
 from bmq.errors import SetupError
-from bmq.java import find_java
 
 pytestmark = pytest.mark.unit
 

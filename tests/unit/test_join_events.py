@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bmq.records import NEVER, Feed, JoinSide, Kind, Reason, Sign
-from bmq.wire.join_events import render_pairs
-from bmq.wire.messages import CROSSING_HEADERS, HEADER_SETS, MESSAGE_SCHEMA
+from bmq.wire.join_event_messages import render_pairs
+from bmq.wire.outgoing import CROSSING_HEADERS, HEADER_SETS, MESSAGE_SCHEMA
 from tests.crossings import read_headers, read_values
 from tests.joined_pairs import PairRow, join_query, make_pairs
 

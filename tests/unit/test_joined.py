@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bmq.monitor.joined import cut_crossings, cut_pairs, join_crossings
+from bmq.monitor.crossing_batches import cut_crossings, cut_pairs, join_crossings
 from bmq.records import NEVER, Sign
 from tests.crossings import Row, make_crossings, query
 from tests.joined_pairs import PairRow, join_query, make_pairs

@@ -2,7 +2,7 @@
 
 import json
 
-from bmq.engines.band_channels import KEYS_MIN
+from bmq.engines.band.band_channels import KEYS_MIN
 from bmq.records import Feed
 from tests.pure_service import PureService
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bmq.ledger import SHOWN_FAULTS, Ledger, Report
+from bmq.client.ledger import SHOWN_FAULTS, Ledger, Report
 
 TOPIC = "bmq.events"
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bmq.records import Kind, Pattern, Reason, Sign
-from bmq.wire.events import render_crossings
+from bmq.wire.event_messages import render_crossings
 from tests.crossings import FEED, Row, make_crossings, query, read_headers, read_values
 
 MATCH = query("m", kind=Kind.MATCH, tags='{"shop":"17"}')

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bmq.engines import feed as feed_module
 from bmq.engines import slots
-from bmq.engines.conditions import Conditions
-from bmq.engines.levels import Levels
-from bmq.engines.slots import numbered
+from bmq.engines.feed.crossing_records import numbered
+from bmq.engines.feed.feed_engine import feed_engine as feed_module
+from bmq.engines.feed.level_queries import Levels
+from bmq.engines.scope.conditions import Conditions
 from bmq.records import Feed, Kind, Region, RegionQuery
 from tests.pure_service import PureService
 

@@ -9,7 +9,7 @@ import pytest
 from bmq.job.output import message_rows
 from bmq.records import Kind, Pattern, Reason, Sign
 from bmq.wire.membership import render_membership
-from bmq.wire.messages import MESSAGE_SCHEMA
+from bmq.wire.outgoing import MESSAGE_SCHEMA
 from tests.crossings import FEED, Row, make_crossings, query
 
 ENTERED = Row(query=query("q1", 18), stream="v7", value=(5.0, -0.25), event_time=1_000)

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from bmq.counters import LATENCY_BUCKETS_SECONDS, ShardCounters, Totals, count_latencies
 from bmq.errors import SetupError
-from bmq.metrics import Metrics
+from bmq.metrics.counters import LATENCY_BUCKETS_SECONDS, ShardCounters, Totals, count_latencies
+from bmq.metrics.metrics import Metrics
 
 # By name, type and labels, as docs/operations.md promises them to users' dashboards.
 PROMISED = {

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from bmq.engines.pairs import (
+from bmq.engines.tracking.trackings import (
     AT_QUERY_EXPIRY,
     AT_READING,
     AT_STREAM_EXPIRY,
@@ -18,7 +18,7 @@ from bmq.engines.pairs import (
     Pairs,
     Told,
 )
-from bmq.kernels.hashing import hash_ids
+from bmq.kernels.tables.hashing import hash_ids
 from bmq.records import NEVER, Ids, Int32s, Kind, Pattern, Reason, Region, RegionQuery
 
 REGION = Region((0.0,), (10.0,))

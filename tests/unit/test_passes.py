@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bmq.engines.passes import Passes
+from bmq.engines.feed.pass_search import Passes
 from bmq.records import Feed, Region
-from bmq.wire.shapes import read_shape, wrapped_box
+from bmq.wire.shape_definitions import read_shape, wrapped_box
 
 PLANE = Feed("plane", "plane", "id", ("x", "y"))
 GLOBE = Feed("globe", "globe", "id", ("lon", "lat"), lonlat=True)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bmq.engines.feed import FeedEngine
-from bmq.kernels.hashing import hash_ids
+from bmq.engines.feed.feed_engine import FeedEngine
+from bmq.kernels.tables.hashing import hash_ids
 from bmq.records import Feed, Ids, Readings, Reason, Region, RegionQuery
 
 pytestmark = pytest.mark.unit

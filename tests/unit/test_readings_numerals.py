@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bmq.kernels.numerals import LONG_NUMERAL, NO_NUMERAL, NUMERAL, ODD_NUMERAL, read_numeral
-from bmq.kernels.times import read_rfc3339
+from bmq.kernels.text.numerals import LONG_NUMERAL, NO_NUMERAL, NUMERAL, ODD_NUMERAL, read_numeral
+from bmq.kernels.text.times import read_rfc3339
 
 JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bmq.records import Reply, Status
-from bmq.wire.messages import HEADER_SETS, MESSAGE_SCHEMA, NO_HEADERS
+from bmq.wire.outgoing import HEADER_SETS, MESSAGE_SCHEMA, NO_HEADERS
 from bmq.wire.replies import render_replies
 
 OFFSETS = {"vehicles": {"0": 10234, "1": 9987}}

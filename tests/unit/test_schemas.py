@@ -10,8 +10,8 @@ from jsonschema import Draft202012Validator, ValidationError
 
 from bmq.errors import ControlCode
 from bmq.records import NEVER, Feed, Kind, Pattern, Reason, Reply, Sign, Status
-from bmq.wire.events import render_crossings
-from bmq.wire.join_events import render_pairs
+from bmq.wire.event_messages import render_crossings
+from bmq.wire.join_event_messages import render_pairs
 from bmq.wire.replies import render_replies
 from bmq.wire.schemas import file_text, schemas, write_schemas
 from tests.crossings import FEED, Row, make_crossings, query, read_values

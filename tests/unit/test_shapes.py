@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from bmq.errors import ControlError
-from bmq.index.areas import Areas
-from bmq.index.shape_grid import ShapeIndex
-from bmq.index.shapes import region_holds
+from bmq.index.region_index import Areas
+from bmq.index.shape.shape_grid import ShapeIndex
+from bmq.index.shape.shape_store import region_holds
 from bmq.records import Feed, Float64s, Region, Shape, ShapeKind
-from bmq.wire.shapes import read_shape, region_covers, wrapped_box
+from bmq.wire.shape_definitions import read_shape, region_covers, wrapped_box
 
 PLANE = Feed("plane", "plane", "id", ("x", "y"))
 GLOBE = Feed("globe", "globe", "id", ("lon", "lat"), lonlat=True)

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from bmq.kernels.hashing import hash_ids
+from bmq.kernels.tables.hashing import hash_ids
 from bmq.records import (
     NEVER,
     Attributes,
@@ -30,7 +30,7 @@ from bmq.records import (
     StreamRows,
     WindowRows,
 )
-from bmq.wire.state import pack_delta, unpack_delta
+from bmq.wire.state_bytes import pack_delta, unpack_delta
 
 CIRCLE = Shape(ShapeKind.CIRCLE, np.array([1.5, -0.0], "<f8").tobytes(), radius=2.0)
 QUERY = RegionQuery("q", 18, "plane", Region((-math.inf, 0.1), (math.inf, 5e-324), CIRCLE), where=(("k", ("5.0",)),))

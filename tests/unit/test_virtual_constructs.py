@@ -5,11 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from bmq.index.construct_lists import ConstructLists, VirtualConstructIndex
-from bmq.index.vci import LciIndex, SciIndex
-from bmq.index.vcr import VcrIndex
-from bmq.index.virtual_grid import VirtualGrid
-from bmq.kernels.virtual_constructs import (
+from bmq.index.match.construct_indexes import LciIndex, SciIndex, VcrIndex
+from bmq.index.match.construct_lists import ConstructLists, VirtualConstructIndex
+from bmq.index.match.virtual_grid import VirtualGrid
+from bmq.kernels.match.virtual_constructs import (
     INEXACT,
     SHIFTED,
     Axis,

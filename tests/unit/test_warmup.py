@@ -17,15 +17,15 @@ LOOK = """
 import importlib, json, pkgutil
 from numba.core.dispatcher import Dispatcher
 import bmq.kernels
-from bmq.warmup import warm_up
+from bmq.job.warmup import warm_up
 
 # Only benches decompose regions into constructs that overlap.
 UNUSED = ("virtual_constructs.count_overlapped", "virtual_constructs.cut_overlapped")
 n_events = warm_up()
 kernels = {
     f"{info.name}.{name}": kernel
-    for info in pkgutil.iter_modules(bmq.kernels.__path__)
-    for name, kernel in vars(importlib.import_module(f"bmq.kernels.{info.name}")).items()
+    for info in pkgutil.walk_packages(bmq.kernels.__path__, "bmq.kernels.")
+    for name, kernel in vars(importlib.import_module(info.name)).items()
     if isinstance(kernel, Dispatcher) and kernel.targetoptions.get("inline") != "always"
 }
 print(json.dumps({

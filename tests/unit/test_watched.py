@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bmq.watched import Watched
+from bmq.broker.child_process import Watched
 from tests.brokers import wait_until
 
 pytestmark = pytest.mark.unit
@@ -66,7 +66,7 @@ def test_a_child_that_ended_by_itself_can_be_stopped_too(tmp_path: Path, pipe: t
 def test_a_child_ends_when_we_are_killed(tmp_path: Path, pipe: tuple[int, int], command: list[str]) -> None:
     reader, writer = pipe
     code = (
-        "import sys; from pathlib import Path; from bmq.watched import Watched;"
+        "import sys; from pathlib import Path; from bmq.broker.child_process import Watched;"
         "child = Watched(sys.argv[3:], folder=Path('.'), log=open('log', 'wb'), keep_open=int(sys.argv[1]));"
         "sys.stdin.read()"
     )

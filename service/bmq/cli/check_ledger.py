@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from bmq.cli.target import BootstrapOption, ConfigOption, find_target
-from bmq.ledger import Report
+from bmq.client.ledger import Report
 
 
 def check_ledger(

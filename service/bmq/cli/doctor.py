@@ -1,11 +1,44 @@
-"""`bmq doctor`: what the service needs, and whether it is there."""
+"""`bmq doctor`: looks at everything the service needs, and says what is there, what is missing, and what to do.
 
+Changes nothing, but downloads jars that are missing, as the service would at its start.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
 import typer
 
-from bmq import doctor as examination
+from bmq.broker.ivy import pyspark_version, require_pyspark
+from bmq.broker.jars import broker_jars, spark_jars
+from bmq.broker.java import find_java
+from bmq.broker.ports import require_free
 from bmq.cli.target import BootstrapOption, ConfigOption, find_target
-from bmq.doctor import Level
-from bmq.errors import ConfigError
+from bmq.config import Config
+from bmq.errors import ConfigError, ServiceError, SetupError, StateError
+from bmq.kafka_io.topics import Topics
+
+
+class Level(StrEnum):
+    """How bad a finding is."""
+
+    OK = "ok"
+    WARN = "warn"  # the service will start, perhaps not as expected
+    FAIL = "fail"  # the service will not start, or not work
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the doctor's report."""
+
+    level: Level
+    what: str
+    text: str
+
 
 _COLORS = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
 
@@ -17,9 +50,155 @@ def doctor(config: ConfigOption = None, bootstrap: BootstrapOption = None) -> No
         raise ConfigError("There is no configuration to check. Name one: bmq doctor --config config/mine.toml")
     servers = bootstrap or target.config.kafka.bootstrap_servers
     failed = False
-    for finding in examination.examine(target.config, servers):
+    for finding in examine(target.config, servers):
         failed |= finding.level is Level.FAIL
         level = typer.style(f"{finding.level:<4}", fg=_COLORS[finding.level])
         typer.echo(f"{level}  {finding.what}: {finding.text}")
     if failed:
         raise typer.Exit(1)
+
+
+def examine(config: Config, servers: str | None) -> Iterator[Finding]:
+    """Return the findings, in the order in which the service would meet them at its start.
+
+    Parameters
+    ----------
+    servers : where Kafka is; None: the service would start its own.
+    """
+    yield _attempt("Java", lambda: f"{find_java()}")
+    yield _attempt("PySpark", lambda: require_pyspark(pyspark_version()))
+    yield _attempt("Spark's Kafka connector", lambda: f"{len(spark_jars())} jars")
+    if servers is None:
+        yield _attempt("Kafka's jars", lambda: f"{len(broker_jars())} jars")
+        yield Finding(
+            Level.WARN,
+            "Kafka",
+            "no kafka.bootstrap_servers is configured, so the service starts a Kafka of its own, for this "
+            "machine only. For more than a trial, set it.",
+        )
+    else:
+        yield from _kafka(config, servers)
+    joining = [name for name, feed in config.feeds.items() if feed.join]
+    if len(joining) == 1:
+        yield Finding(
+            Level.WARN,
+            f"feeds.{joining[0]}",
+            "join = true, and no other feed has it: no join can use the feed, and all its readings go to every shard "
+            "for nothing. Set it on a second feed, or leave it out.",
+        )
+    yield _attempt("checkpoint", lambda: _checkpoint(config))
+    yield _attempt("metrics", lambda: _metrics_port(config.metrics.port))
+
+
+def _attempt(what: str, look: Callable[[], str]) -> Finding:
+    """Return what ``look`` says, or the failure that it raises."""
+    try:
+        return Finding(Level.OK, what, look())
+    except ServiceError as error:
+        return Finding(Level.FAIL, what, str(error))
+
+
+def _kafka(config: Config, servers: str) -> Iterator[Finding]:
+    try:
+        topics = Topics(config.with_broker(servers).kafka.client_options())
+        there = topics.partitions()
+    except SetupError as error:
+        yield Finding(Level.FAIL, "Kafka", str(error))
+        return
+    yield Finding(Level.OK, "Kafka", f"answers at {servers}")
+    yield _control_topic(topics, config.topics.control)
+    for role in ("replies", "events", "dead_letter"):
+        yield _topic(f"topics.{role}", getattr(config.topics, role), there)
+    feeds = config.feed_records().values()
+    if any(feed.idle_advance_ms is not None for feed in feeds):
+        yield _topic("topics.clock", config.topics.clock, there)
+    if config.topics.membership is not None:
+        yield _membership_topic(topics, config.topics.membership)
+    for name, feed in config.feeds.items():
+        yield _topic(f"feeds.{name}", feed.topic, there)
+
+
+def _control_topic(topics: Topics, name: str) -> Finding:
+    what = "topics.control"
+    state = topics.state(name)
+    if state is None:
+        return _topic(what, name, {})
+    if state.n_partitions != 1:
+        return Finding(
+            Level.FAIL,
+            what,
+            f"{name} has {state.n_partitions} partitions, but commands keep their order in one only. "
+            "Name another topic, or delete this one and put the queries again.",
+        )
+    if not state.compacted:
+        return Finding(
+            Level.WARN,
+            what,
+            f"{name} is not compacted: Kafka will delete old queries, and a new checkpoint will not find "
+            "them. Set cleanup.policy=compact on it.",
+        )
+    return Finding(Level.OK, what, f"{name}, 1 partition, compacted")
+
+
+def _membership_topic(topics: Topics, name: str) -> Finding:
+    what = "topics.membership"
+    state = topics.state(name)
+    if state is None:
+        return _topic(what, name, {})
+    if not state.compacted:
+        return Finding(
+            Level.WARN,
+            what,
+            f"{name} is not compacted: it grows without end, or forgets who is inside. Set cleanup.policy=compact on "
+            "it.",
+        )
+    return Finding(Level.OK, what, f"{name}, {state.n_partitions} partitions, compacted")
+
+
+def _topic(what: str, name: str, partitions: dict[str, int]) -> Finding:
+    if name in partitions:
+        return Finding(Level.OK, what, f"{name}, {partitions[name]} partitions")
+    return Finding(
+        Level.WARN,
+        what,
+        f"{name} is not there. The service makes it at its start; make it first to choose its options.",
+    )
+
+
+def _checkpoint(config: Config) -> str:
+    # Not at the top: it imports Spark, and the findings before this one shall not wait for it.
+    from bmq.job.checkpoint import FORMAT, Origin, must_fit
+
+    location = config.job.checkpoint
+    scheme, colon, path = location.partition(":")
+    if colon and scheme != "file":
+        return f"{location}: not looked at, since only Spark can reach it"
+    folder = Path(path.removeprefix("//") if colon else location).absolute()
+    nearest = next(place for place in [folder, *folder.parents] if place.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+        raise ConfigError(f"{folder} cannot be written ({nearest} forbids it). Name another folder as job.checkpoint.")
+    written = folder / "bmq.json"
+    if not written.exists():
+        return f"{location}: new; readings are taken from the {config.job.starting_offsets} offsets on"
+    try:
+        found = json.loads(written.read_bytes()).get("format")
+        if found != FORMAT:
+            raise StateError(
+                f"{location} has format {found}, and this version reads {FORMAT}. "
+                "Run the version that made it, or name a new folder as job.checkpoint."
+            )
+        origin = msgspec.json.decode(written.read_bytes(), type=Origin)
+    except (OSError, ValueError) as error:
+        raise StateError(
+            f"{written} cannot be read ({error}). Bring it back, or name a new folder as job.checkpoint."
+        ) from error
+    must_fit(origin, location, config.job.shards, config.feed_records())
+    return f"{location}: format {FORMAT}, {origin.shards} shards"
+
+
+def _metrics_port(port: int) -> str:
+    try:
+        require_free(port)
+    except SetupError:
+        return f"port {port}: something listens there already; if that is the service, all is well"
+    return f"port {port or 'of any number'} is free"

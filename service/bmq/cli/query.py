@@ -10,9 +10,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from bmq.answers import Member, ReplyMessage
 from bmq.cli.target import BootstrapOption, ConfigOption, Target, find_target
-from bmq.client import REPLY_TIMEOUT_SECONDS, StandingQuery
+from bmq.client.client import REPLY_TIMEOUT_SECONDS, StandingQuery
+from bmq.client.messages import Member, ReplyMessage
 from bmq.errors import ControlCode, ControlError, ServiceError
 from bmq.wire.control import validate_definition
 from bmq.wire.definitions import read_definition

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bmq.broker import Broker
+from bmq.broker.broker import Broker
+from bmq.broker.ports import require_free
 from bmq.cli.failures import debugging
 from bmq.cli.target import BROKER_PORT, USUAL_CONFIG
 from bmq.config import load_config
 from bmq.errors import SetupError
-from bmq.ports import require_free
 
 if TYPE_CHECKING:
     from bmq.job.service import Service

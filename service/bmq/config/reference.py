@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bmq.config.kafka import KafkaSection
-from bmq.config.section import Section
-from bmq.config.sections import FeedSection, JobSection, MetricsSection, TopicsSection
+from bmq.config.sections import FeedSection, JobSection, MetricsSection, Section, TopicsSection
 
 _SECTIONS: dict[str, type[Section]] = {
     "kafka": KafkaSection,

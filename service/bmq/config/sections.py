@@ -10,14 +10,15 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
+    BaseModel,
     BeforeValidator,
+    ConfigDict,
     Field,
     WithJsonSchema,
     model_validator,
 )
 
 from bmq import records
-from bmq.config.section import Section
 from bmq.wire.durations import read_duration, read_positive_duration
 
 # Kafka's own rule (org.apache.kafka.common.internals.Topic).
@@ -70,6 +71,12 @@ Whole = Annotated[int, BeforeValidator(_whole)]
 _DURATION = WithJsonSchema({"type": "string", "format": "duration"})  # so that the reference names it
 Duration = Annotated[str, _text_of(read_duration), _DURATION]
 PositiveDuration = Annotated[str, _text_of(read_positive_duration), _DURATION]
+
+
+class Section(BaseModel):
+    """One table of the file: frozen, and every name in it must be known."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 class TopicsSection(Section):

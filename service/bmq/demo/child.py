@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bmq.broker.child_process import Watched
 from bmq.demo.figures import scrape
-from bmq.demo.streams import World
+from bmq.demo.generated_streams import World
 from bmq.errors import SetupError
-from bmq.watched import Watched
 
 START_LIMIT_SECONDS = 180.0  # Spark takes 10 to 20; the first start ever also compiles the kernels
 STOP_LIMIT_SECONDS = 60.0

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from bmq.connect import CONNECT_TIMEOUT_SECONDS, explained, producer
-from bmq.demo.streams import World
+from bmq.demo.generated_streams import World
+from bmq.kafka_io.connect import CONNECT_TIMEOUT_SECONDS, explained, producer
 from bmq.records import Float64s, Int64s
 
 # Seconds between two bursts of readings. Longer ones show as steps in the latency, shorter ones cost more

@@ -9,17 +9,17 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from bmq.answers import Event, JoinEvent
-from bmq.broker import Broker
+from bmq.broker.broker import Broker
+from bmq.broker.ports import free_ports
 from bmq.client import Client
+from bmq.client.messages import Event, JoinEvent
 from bmq.demo.child import ServiceProcess, running_service
+from bmq.demo.demo_queries import Definition, stock_queries, vehicle_queries
 from bmq.demo.feeder import Feeder
 from bmq.demo.figures import Figures, scrape
-from bmq.demo.queries import Definition, stock_queries, vehicle_queries
-from bmq.demo.streams import Stocks, Vehicles, World
+from bmq.demo.generated_streams import Stocks, Vehicles, World
 from bmq.demo.view import SHOWN_CROSSINGS, describe, make_view
 from bmq.errors import ServiceError
-from bmq.ports import free_ports
 
 REPLY_LIMIT_SECONDS = 120.0  # for all queries; the first batch may have to compile the kernels
 

@@ -3,8 +3,8 @@
     readings of both feeds ─► one sequence ─┬─► channels of band joins ─► pairs that began or ended ─┐
     streams that expire ────►  (by moment)  └─► window joins ──────────► pairs that were found ──────┴─► in order
 
-Knows no replies and no clock of its own: `monitor.joins` decides when a command is due and how far time has come. The
-pairs of a band join follow from the last readings of both feeds, so nothing is kept of them.
+Knows no replies and no clock of its own: `monitor.join_stage` decides when a command is due and how far time has come.
+The pairs of a band join follow from the last readings of both feeds, so nothing is kept of them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmq.engines.band_channels import BandChannels, Changes
-from bmq.engines.dues import DueQueries
-from bmq.engines.join_feed import Arrivals, JoinFeed, Past, States
-from bmq.engines.pair_events import PairEvents, join_events, telling_order, to_pairs
-from bmq.engines.window_channel import WindowChannel
+from bmq.engines.band.band_channels import BandChannels, Changes
+from bmq.engines.feed.dues import DueQueries
+from bmq.engines.joins.join_feed import Arrivals, JoinFeed, Past, States
+from bmq.engines.joins.joined_pair_events import PairEvents, join_events, telling_order, to_pairs
+from bmq.engines.window.window_channel import WindowChannel
 from bmq.records import NEVER, Int32s, Int64s, JoinedPairs, JoinQuery, Kind, Reason, Sign
 
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from bmq.index.base import Moves
-from bmq.kernels import stab as kernel
-from bmq.kernels.ranks import Ranks, make_ranks, places_of, ranks_of
+from bmq.kernels.border import stab as kernel
+from bmq.kernels.border.ranks import Ranks, make_ranks, places_of, ranks_of
 from bmq.records import Float64s, Int32s, Int64s
 
 GONE = -1  # the slot of a row whose query was deregistered; kernels report no negative slot
@@ -41,7 +41,8 @@ class PackedQueries:
         ranks = self.ranks_of_ends(regions)
         self.mean_sides: Float64s = (ranks[1] - ranks[0]).mean(axis=1)
         if regions.shape[1] == 1:
-            # On a line, the order of lower borders keeps neighbours together, too, and is +DQ (`kernels.delta_sets`).
+            # On a line, the order of lower borders keeps neighbours together, too, and is +DQ
+            # (`kernels.border.delta_sets`).
             order = np.argsort(regions[:, 0, 0])
         else:
             order = np.argsort(kernel.packing_keys(ranks, self.mean_sides))
@@ -80,7 +81,7 @@ class PackedQueries:
         self.slots, self.regions = self._all_slots[:stop], self._all_regions[:stop]
 
     def ranks_on(self, axis: int, values: Float64s) -> Float64s:
-        """Return the rank of each value on one axis, both float64[n], as `kernels.ranks` defines it."""
+        """Return the rank of each value on one axis, both float64[n], as `kernels.border.ranks` defines it."""
         return ranks_of(self._ranks[axis], values)
 
     def ranks_of(self, values: Float64s) -> Float64s:
@@ -92,7 +93,7 @@ class PackedQueries:
         return np.stack([self.ranks_of(np.ascontiguousarray(regions[:, :, end].T)) for end in range(2)])
 
     def places_of(self, values: Float64s) -> Int32s:
-        """Return the rank of each value of float64[d, n] in 31 bits, as `kernels.ranks.places_of`: int32[d, n]."""
+        """Return the rank of each value of float64[d, n] in 31 bits, as `ranks.places_of`: int32[d, n]."""
         places = np.empty(values.shape, dtype=np.int32)
         for ranks, values_k, places_k in zip(self._ranks, values, places, strict=True):
             places_of(ranks, values_k, places_k)

@@ -10,8 +10,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from bmq.kernels import streams as kernel
-from bmq.kernels.hashing import hash_ids
+from bmq.kernels.tables import stream_rows as kernel
+from bmq.kernels.tables.hashing import hash_ids
 from bmq.records import NEVER, Bools, Bytes, Float64s, Ids, Int32s, Int64s, Readings, StreamRows
 
 T = TypeVar("T", bound=np.generic)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bmq.counters import ShardCounters, count_latencies
 from bmq.job.outcome import Outcome
 from bmq.job.received import Frames
 from bmq.job.replicas import Head, state_bytes
+from bmq.metrics.counters import ShardCounters, count_latencies
 from bmq.monitor.monitor import Monitor
 from bmq.records import Crossings, Int8s, Int64s, JoinedPairs, Kind, Reason, Sign
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from bmq.connect import Options, producer
-from bmq.counters import ShardCounters
 from bmq.errors import ServiceError
+from bmq.kafka_io.connect import Options, producer
+from bmq.metrics.counters import ShardCounters
 from bmq.wire.marks import render_mark
 
 # Each mark makes a batch run. Timers are about seconds, so more often would only cost; less often, a stream would

@@ -9,7 +9,7 @@ import numpy as np
 from bmq.job.received import Frames
 from bmq.monitor.monitor import Monitor
 from bmq.records import NEVER, Clock, Crossings, Feed, JoinedPairs, Reply, Sign
-from bmq.records.joining import concat_readings
+from bmq.records.concat import concat_readings
 
 # What finds events, as the metrics name it: of border and transition queries, of match and select ones, of joins.
 BORDER, LEVELS, JOINS = "border", "levels", "joins"

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from bmq.wire.messages import HEADER_SETS
+from bmq.wire.outgoing import HEADER_SETS
 
 N_HEADERS = max(len(names) for names in HEADER_SETS)
 _HEADER_COLUMNS = [f"h{i}" for i in range(N_HEADERS)]
@@ -30,7 +30,7 @@ OUTPUT_DDL = ", ".join(f"{name} {_SPARK_TYPES[arrow_type]}" for name, arrow_type
 
 
 def message_rows(messages: pa.RecordBatch) -> pd.DataFrame:
-    """Return a batch of `wire.messages.MESSAGE_SCHEMA`, whose rows all have the same header names, as output rows.
+    """Return a batch of `wire.outgoing.MESSAGE_SCHEMA`, whose rows all have the same header names, as output rows.
 
     At least one row.
     """

@@ -6,11 +6,11 @@ every other query.
 
 from collections.abc import Sequence
 
-from bmq.connect import Unreachable
 from bmq.errors import ControlCode, SetupError
 from bmq.job.plan import Plan
+from bmq.kafka_io.connect import Unreachable
+from bmq.kafka_io.topics import Topics
 from bmq.records import Command, Put, PutJoin, Refused
-from bmq.topics import Topics
 
 
 class OutputTopics:

@@ -13,11 +13,11 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-from bmq.counters import ShardCounters
 from bmq.job.idle import IdleFeeds
 from bmq.job.pipeline import OBSERVATION
 from bmq.job.plan import Plan
-from bmq.metrics import Metrics
+from bmq.metrics.counters import ShardCounters
+from bmq.metrics.metrics import Metrics
 
 _decode = msgspec.json.Decoder(ShardCounters).decode
 

@@ -8,11 +8,11 @@ from bmq.job.outcome import Outcome
 from bmq.job.plan import Plan
 from bmq.job.received import Frames
 from bmq.job.replicas import Head
-from bmq.monitor.joined import cut_crossings, cut_pairs
+from bmq.monitor.crossing_batches import cut_crossings, cut_pairs
 from bmq.records import Crossings, Reply
 from bmq.wire.dead_letters import render_dead_letters
-from bmq.wire.events import render_crossings
-from bmq.wire.join_events import render_pairs
+from bmq.wire.event_messages import render_crossings
+from bmq.wire.join_event_messages import render_pairs
 from bmq.wire.membership import render_membership
 from bmq.wire.replies import render_replies
 

@@ -22,7 +22,7 @@ import msgspec
 
 from bmq.errors import StateError
 from bmq.monitor.monitor import Monitor
-from bmq.wire.state import pack_delta, unpack_delta
+from bmq.wire.state_bytes import pack_delta, unpack_delta
 
 FORMAT = 3
 

@@ -26,10 +26,10 @@ from bmq.job.plan import Plan
 from bmq.job.progress import ProgressListener
 from bmq.job.session import make_session
 from bmq.job.shards import shard_keys
-from bmq.metrics import Metrics
+from bmq.job.warmup import warm_up
+from bmq.kafka_io.topics import Topics
+from bmq.metrics.metrics import Metrics
 from bmq.records import Feed
-from bmq.topics import Topics
-from bmq.warmup import warm_up
 
 FEED_PARTITIONS = 4  # of topics that the service makes itself; a user with more readers makes them beforehand
 

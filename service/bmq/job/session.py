@@ -9,9 +9,9 @@ import sys
 
 from pyspark.sql import SparkSession
 
-from bmq.ivy import pyspark_version, require_pyspark
-from bmq.jars import spark_jars
-from bmq.java import find_java
+from bmq.broker.ivy import pyspark_version, require_pyspark
+from bmq.broker.jars import spark_jars
+from bmq.broker.java import find_java
 
 # Records that a decode task hands to Python at once. The columns of so many fit into the processor's cache: 200,000
 # made the whole pipeline a tenth slower. Fewer gain nothing, and each costs a frame for every shard.

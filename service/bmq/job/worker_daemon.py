@@ -10,7 +10,7 @@ import gc
 from pyspark.daemon import manager
 
 import bmq.job.stateful  # noqa: F401 - loaded for the workers
-from bmq.warmup import warm_up
+from bmq.job.warmup import warm_up
 
 if __name__ == "__main__":
     warm_up()

@@ -15,13 +15,13 @@ from bmq.folders import cache_folder
 
 
 def cache_by_sources(*folders: Path) -> None:
-    """Let numba keep what is compiled from now on in a folder named by the sources in ``folders``.
+    """Let numba keep what is compiled from now on in a folder named by the sources in ``folders`` and below.
 
     A package outside with kernels of its own calls it with its folder and this one's, before it has any.
     """
     if "NUMBA_CACHE_DIR" in os.environ:
         return
-    sources = sorted(source for folder in folders for source in folder.glob("*.py"))
+    sources = sorted({source for folder in folders for source in folder.rglob("*.py")})
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
     config.CACHE_DIR = str(cache_folder() / "kernels" / digest)  # type: ignore[attr-defined]  # set at run time
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 from bmq.errors import ControlCode
 from bmq.monitor.clock import FeedClock
-from bmq.monitor.feeds import FeedStage
-from bmq.monitor.joined import join_crossings, join_pairs
-from bmq.monitor.joins import JoinStage, as_told
+from bmq.monitor.crossing_batches import join_crossings, join_pairs
+from bmq.monitor.feed_stage import FeedStage
+from bmq.monitor.join_stage import JoinStage, as_told
 from bmq.records import (
     NEVER,
     Clock,

@@ -18,8 +18,8 @@ from bmq.records.columns import Ids as Ids
 from bmq.records.columns import Readings as Readings
 from bmq.records.columns import Reason as Reason
 from bmq.records.columns import Sign as Sign
-from bmq.records.pairs import JoinedPairs as JoinedPairs
-from bmq.records.pairs import PairSide as PairSide
+from bmq.records.joined_pairs import JoinedPairs as JoinedPairs
+from bmq.records.joined_pairs import PairSide as PairSide
 from bmq.records.queries import Band as Band
 from bmq.records.queries import Command as Command
 from bmq.records.queries import Conjunction as Conjunction

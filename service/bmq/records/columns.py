@@ -40,7 +40,7 @@ class Ids:
     ----------
     starts : int64[n + 1], id i is bytes[starts[i]:starts[i + 1]].
     bytes : uint8[starts[n]] or longer.
-    hashes : uint64[n], `kernels.hashing.hash_ids` of each id.
+    hashes : uint64[n], `kernels.tables.hashing.hash_ids` of each id.
     """
 
     starts: Int64s

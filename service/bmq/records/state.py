@@ -29,7 +29,7 @@ class StreamRows:
 
 @dataclass(frozen=True, slots=True)
 class PairRows:
-    """What is kept of some (query, stream) pairs: rows of `engines.pairs.Pairs`.
+    """What is kept of some (query, stream) pairs: rows of `engines.tracking.trackings.Pairs`.
 
     Attributes
     ----------

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bmq.wire.messages import DEAD_LETTER_HEADERS, header_column, message_batch
+from bmq.wire.outgoing import DEAD_LETTER_HEADERS, header_column, message_batch
 
 LONGEST_BYTES = 450_000  # of a key, and of a value: both and the headers stay under 1 MiB
 LEFT_OUT = " (too long for a dead letter: the key or value is left out)"

@@ -1,6 +1,6 @@
 """What event messages are made of, whatever their layout: ids, and columns of pieces of text.
 
-Event ids are those of `kernels.event_ids`, with
+Event ids are those of `kernels.tables.event_ids`, with
 
     event            scope                                    detail
     of a query       kind, feed, version, query id            2 · ordinal + (1 for +) + 2^32 · reason of an expiry
@@ -34,10 +34,10 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from bmq.kernels.event_ids import ID_LENGTH, Words, event_ids, hash_128
+from bmq.kernels.tables.event_ids import ID_LENGTH, Words, event_ids, hash_128
 from bmq.records import NEVER, Bools, Crossings, Feed, Int32s, Int64s, JoinQuery, Kind, Reason, RegionQuery, Sign
 from bmq.wire.json_texts import value_pieces
-from bmq.wire.messages import join_texts, text_column
+from bmq.wire.outgoing import join_texts, text_column
 
 Query = TypeVar("Query", RegionQuery, JoinQuery)
 Rows = slice | Int64s

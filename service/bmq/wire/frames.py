@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from bmq.errors import StateError
-from bmq.kernels.hashing import hash_ids, shards_of
-from bmq.kernels.partition import count_by_shard, rows_by_shard, scatter_by_shard
+from bmq.kernels.tables.hashing import hash_ids, shards_of
+from bmq.kernels.tables.partition import count_by_shard, rows_by_shard, scatter_by_shard
 from bmq.records import Attributes, Command, Delete, Ids, Int64s, Put, PutJoin, Readings, Refused
-from bmq.records.joining import with_used_texts
+from bmq.records.concat import with_used_texts
 
 FORMAT = 3  # of every frame; a change of a layout below is a new number
 _FORMAT_KEY = b"bmq.frame"

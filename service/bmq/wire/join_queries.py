@@ -15,7 +15,7 @@ from bmq.wire.common_options import bad_option, read_expires_at, read_where
 from bmq.wire.condition_models import SIDES, Bounds, JoinConjunction
 from bmq.wire.definition_models import BandJoinDefinition, JoinDefinition, WindowJoinDefinition
 from bmq.wire.definitions import nearest, shorten
-from bmq.wire.regions import check_finite
+from bmq.wire.region_definitions import check_finite
 from bmq.wire.select_queries import check_columns, columns_of, read_boxes
 
 T = TypeVar("T")

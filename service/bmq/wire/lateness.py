@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from bmq.kernels.hashing import hash_ids
-from bmq.kernels.plain_readings import gather_texts
+from bmq.kernels.tables.hashing import hash_ids
+from bmq.kernels.text.plain_records import gather_texts
 from bmq.records import NEVER, Attributes, Ids, Int64s, Readings
 from bmq.wire.readings_fast import read_only
 

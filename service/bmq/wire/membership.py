@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from bmq.records import Bools, Crossings, Feed, Sign
 from bmq.wire.json_texts import escaped, quote, value_pieces
-from bmq.wire.messages import MESSAGE_SCHEMA, join_texts, message_batch, text_column
+from bmq.wire.outgoing import MESSAGE_SCHEMA, join_texts, message_batch, text_column
 
 
 def render_membership(crossings: Crossings, feed: Feed, *, topic: str) -> pa.RecordBatch:

@@ -1,6 +1,6 @@
 """From attributes as they stand in a plain record to their canonical text, by the rules of `wire.attributes`.
 
-    "north"␟5␟        as `kernels.plain_readings.gather_attributes` gives it; ␟ is the separator
+    "north"␟5␟        as `kernels.text.plain_records.gather_attributes` gives it; ␟ is the separator
     "north"␟5.0␟null
 
 Called once for each text that differs, not for each reading; and texts come back from batch to batch.

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from bmq.errors import DeadLetterCode, ReadingError
-from bmq.kernels.hashing import hash_ids
-from bmq.kernels.plain_readings import gather_texts
+from bmq.kernels.tables.hashing import hash_ids
+from bmq.kernels.text.plain_records import gather_texts
 from bmq.records import Attributes, Feed, Ids, Int64s, Readings
-from bmq.records.joining import with_each_text_once
+from bmq.records.concat import with_each_text_once
 from bmq.wire.readings_exact import ExactDecoder, ExactReading
 from bmq.wire.readings_fast import BinaryColumn, FastDecoder, PlainReadings, read_only
 

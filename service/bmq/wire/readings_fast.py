@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from bmq.kernels.characters import are_utf8
-from bmq.kernels.csv_scan import scan_csv
-from bmq.kernels.json_scan import scan_json
-from bmq.kernels.json_skip import LONG_NUMBER, NUMBER, TEXT
-from bmq.kernels.plain_readings import gather_attributes, gather_texts, read_times
+from bmq.kernels.text.characters import are_utf8
+from bmq.kernels.text.csv_scan import scan_csv
+from bmq.kernels.text.json_scan import scan_json
+from bmq.kernels.text.json_skip import LONG_NUMBER, NUMBER, TEXT
+from bmq.kernels.text.plain_records import gather_attributes, gather_texts, read_times
 from bmq.records import Attributes, Bools, Bytes, Feed, Float64s, Format, Int8s, Int64s
-from bmq.records.joining import with_each_text_once
+from bmq.records.concat import with_each_text_once
 from bmq.wire.csv_readings import MAX_CELL_CHARACTERS, csv_columns
 from bmq.wire.plain_attributes import text_of_plain_csv, text_of_plain_json
 from bmq.wire.readings_exact import (
@@ -88,7 +88,7 @@ class PlainReadings:
 
 @dataclass(frozen=True, slots=True)
 class _Scan:
-    """What a scan filled, one row a field and one column a record; see `kernels.json_scan.scan_json`."""
+    """What a scan filled, one row a field and one column a record; see `kernels.text.json_scan.scan_json`."""
 
     kinds: Int8s
     begins: Int64s

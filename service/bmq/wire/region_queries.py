@@ -10,8 +10,8 @@ from bmq.errors import ControlCode, ControlError
 from bmq.records import Feed, Initial, Kind, Pattern, Region, RegionQuery
 from bmq.wire.common_options import bad_option, read_expires_at, read_where
 from bmq.wire.definition_models import BorderDefinition, RegionDefinition, TransitionDefinition
-from bmq.wire.regions import check_dimensions, read_region
-from bmq.wire.shapes import region_covers
+from bmq.wire.region_definitions import check_dimensions, read_region
+from bmq.wire.shape_definitions import region_covers
 
 PASSES_DIMENSIONS = (1, 2)
 

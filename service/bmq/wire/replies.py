@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bmq.errors import ControlCode
 from bmq.records import Reply, Status
-from bmq.wire.messages import MESSAGE_SCHEMA
+from bmq.wire.outgoing import MESSAGE_SCHEMA
 
 FeedOffsets = Mapping[str, Mapping[str, int]]  # feed -> partition as text -> next offset
 

@@ -17,7 +17,7 @@ from bmq.wire.common_options import read_expires_at, read_where
 from bmq.wire.condition_models import Bounds
 from bmq.wire.definition_models import SelectDefinition
 from bmq.wire.definitions import nearest, shorten
-from bmq.wire.regions import read_attribute_interval, read_interval
+from bmq.wire.region_definitions import read_attribute_interval, read_interval
 
 Asked = Mapping[str, tuple[float | None, float | None, Bounds]]
 

@@ -1,0 +1,134 @@
+"""Maven coordinates to jar files on this machine, each downloaded once.
+
+    <cache>/jars/<key>.json     what one request came to: the second call reads only this
+    <cache>/jars/.lock          held while Ivy runs, so that callers who start together download once
+    <cache>/ivy/                Ivy's own folder, where the jars are
+
+PySpark ships Apache Ivy, so Java and pip are all that a user needs. Knows files; no Spark, no Kafka.
+"""
+
+import fcntl
+import hashlib
+import json
+import logging
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+from bmq.broker.ivy import Request, fetch, pyspark_jars
+from bmq.errors import SetupError
+from bmq.folders import cache_folder
+
+SPARK_KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"  # of PySpark's minor version; tested with 4.2.1
+
+# The newest patch release of Kafka 4 (4.4 has only a .0). Runs on Java 17. docker-compose.yml has the same.
+KAFKA_VERSION = "4.3.1"
+KAFKA_BROKER = f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}"
+
+# The broker logs through SLF4J 1.7 and brings no writer. This one needs no file and writes to stderr.
+BROKER_LOG = "org.slf4j:slf4j-simple:1.7.36"
+
+# Spares a local checkpoint the `chmod` processes of Hadoop's local file system. What it needs, PySpark ships.
+LOCAL_FS = "com.globalmentor:hadoop-bare-naked-local-fs:0.1.0"
+
+Progress = Callable[[str], None]
+
+_log = logging.getLogger(__name__)
+
+
+def spark_jars(progress: Progress = _log.info) -> list[Path]:
+    """Return what `spark.jars` needs: the Kafka connector and `LOCAL_FS`, less what PySpark ships."""
+    connector = resolve([SPARK_KAFKA], exclude=_modules_of_pyspark(), progress=progress)
+    return connector + resolve([LOCAL_FS], transitive=False, progress=progress)
+
+
+def broker_jars(progress: Progress = _log.info) -> list[Path]:
+    """Return the class path of the one-node Kafka."""
+    return resolve([KAFKA_BROKER, BROKER_LOG], progress=progress)
+
+
+def resolve(
+    coordinates: Sequence[str],
+    *,
+    transitive: bool = True,
+    exclude: Sequence[str] = (),
+    progress: Progress = _log.info,
+) -> list[Path]:
+    """Return the jar files of ``coordinates`` and of what they need at run time.
+
+    Parameters
+    ----------
+    coordinates : "group:artifact:version", each.
+    transitive : False leaves out what they need.
+    exclude : artifact names, of any group, left out with everything that only they need.
+    progress : told one line when a download starts and one when it ends.
+
+    Raises
+    ------
+    SetupError
+        At the first call only: no usable Java, a repository out of reach, coordinates that it lacks, or a
+        cache folder that cannot be written.
+
+    Notes
+    -----
+    A cached answer costs a file read and a stat for each jar: no JVM, no network and no write, so that a
+    read-only cache in a container image will do. `BMQ_MAVEN_REPOSITORY` replaces Maven Central.
+    """
+    request = Request(tuple(coordinates), transitive, tuple(exclude))
+    folder = cache_folder()
+    key = hashlib.sha256(json.dumps(asdict(request)).encode()).hexdigest()[:16]
+    answer = folder / "jars" / f"{key}.json"
+    jars = _cached(answer, folder)
+    if jars is not None:
+        return jars
+    try:
+        with _lock(answer.with_name(".lock")):
+            # Another process may have fetched them while this one waited.
+            return _cached(answer, folder) or _download(request, answer, folder, progress)
+    except OSError as error:
+        raise SetupError(
+            f"the cache folder {folder} cannot be used ({error}). Make it writable or name another in BMQ_CACHE_DIR."
+        ) from error
+
+
+def _cached(answer: Path, folder: Path) -> list[Path] | None:
+    """Return the jars that an earlier call found, or None where there was none or a file is gone."""
+    try:
+        jars = [folder / name for name in json.loads(answer.read_bytes())["jars"]]
+        return jars if all(jar.is_file() for jar in jars) else None
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    """Hold ``path`` against other processes and threads; the system lets go of it when a process dies."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _download(request: Request, answer: Path, folder: Path, progress: Progress) -> list[Path]:
+    """Return the jars of ``request`` from the network, and keep the answer for the next call."""
+    progress(f"Downloading {', '.join(request.coordinates)} to {folder}, this first time only ...")
+    start = time.monotonic()
+    jars = fetch(request, folder / "ivy")
+    megabytes = sum(jar.stat().st_size for jar in jars) / 1e6
+    progress(f"Downloaded {len(jars)} jars, {megabytes:.0f} MB, in {time.monotonic() - start:.0f} s.")
+    # Relative names, so that the folder can be copied to a machine without a network.
+    content = {**asdict(request), "jars": [str(jar.relative_to(folder)) for jar in jars]}
+    # In one step: readers take no lock, so they must never see half of it.
+    half = answer.with_suffix(".tmp")
+    half.write_text(json.dumps(content, indent=1))
+    half.replace(answer)
+    return jars
+
+
+def _modules_of_pyspark() -> list[str]:
+    """Return the artifact names of PySpark's jars; the files are `<artifact>-<version>.jar`."""
+    files = (re.match(r"(.+?)-\d", jar.name) for jar in pyspark_jars().glob("*.jar"))
+    return sorted({file[1] for file in files if file})

@@ -1,0 +1,338 @@
+"""What a user imports: put queries, wait for the replies, read the events.
+
+    >>> with Client("localhost:9092") as client:
+    ...     region = {"box": {"price": [40, 50]}}
+    ...     reply = client.put("forties", {"kind": "border", "feed": "stocks", "region": region})
+    ...     print(reply.status, reply.version)
+    ...     for event in client.events(query_id="forties", timeout=60):
+    ...         print(event.stream_id, event.sign, event.value)
+    accepted 1
+    AAPL + {'price': 40.25}
+
+Knows the topics and what is in them. Validates nothing: the service does, and `bmq.wire.control` for those
+who have the configuration.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from confluent_kafka import KafkaError, Message
+
+from bmq.client.ledger import Ledger, Report
+from bmq.client.messages import Event, JoinEvent, Member, ReplyMessage, read_event, read_member, read_reply
+from bmq.config import TopicsSection
+from bmq.errors import SetupError
+from bmq.kafka_io.connect import CONNECT_TIMEOUT_SECONDS, explained, missing_topic, producer
+from bmq.kafka_io.topic_reader import Start, TopicReader
+from bmq.kafka_io.topics import Topics
+
+REPLY_TIMEOUT_SECONDS = 30.0  # a batch takes seconds at worst; a service that is starting needs about 20
+
+Definition = Mapping[str, Any] | str | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StandingQuery:
+    """A definition that the control topic holds.
+
+    Attributes
+    ----------
+    definition : the record's value as it was published.
+    control_offset : where it stands.
+    reply : the service's last reply about the query id; None where there is none. It may be about an earlier
+        command: then its `control_offset` is another.
+    """
+
+    query_id: str
+    definition: bytes
+    control_offset: int
+    reply: ReplyMessage | None
+
+    @property
+    def status(self) -> str:
+        """The status of this very definition; "unanswered" where the service has not answered it."""
+        if self.reply is None or self.reply.control_offset != self.control_offset:
+            return "unanswered"
+        return self.reply.status
+
+
+class Client:
+    """Queries and events of one service. Every method may be called from any thread.
+
+    Parameters
+    ----------
+    bootstrap_servers : "host:port", several with commas.
+    options : further options of librdkafka, such as "security.protocol".
+    topics : the names of the topics, where they are not the usual ones.
+
+    Notes
+    -----
+    Every method raises `SetupError` where the broker does not answer, or a topic is not there.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        options: Mapping[str, str] | None = None,
+        topics: TopicsSection | None = None,
+    ) -> None:
+        self.topics = topics or TopicsSection()
+        self._options = {**(options or {}), "bootstrap.servers": bootstrap_servers}
+        self._producer = producer(self._options)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Send what is still on its way."""
+        with explained(self._options):
+            self._producer.flush(CONNECT_TIMEOUT_SECONDS)
+
+    def put(self, query_id: str, definition: Definition, wait: float = REPLY_TIMEOUT_SECONDS) -> ReplyMessage:
+        """Register or replace a query and return the service's reply, which may be a rejection.
+
+        Parameters
+        ----------
+        definition : a JSON object, or its text.
+        wait : seconds to wait for the reply.
+
+        Raises
+        ------
+        SetupError
+            If no reply comes in time. The command stays published and will be answered later.
+        """
+        return self.put_many({query_id: definition}, wait)[query_id]
+
+    def put_many(
+        self, definitions: Mapping[str, Definition], wait: float = REPLY_TIMEOUT_SECONDS
+    ) -> dict[str, ReplyMessage]:
+        """Register or replace many queries and return the replies; as `put`, in one round trip."""
+        return self._command(definitions, wait)
+
+    def delete(self, query_id: str, wait: float = REPLY_TIMEOUT_SECONDS) -> ReplyMessage:
+        """Delete a query and return the service's reply; raises as `put`."""
+        return self._command({query_id: None}, wait)[query_id]
+
+    def publish(self, commands: Mapping[str, Definition | None]) -> dict[str, int]:
+        """Publish definitions (None: delete) without waiting for replies; return their control offsets."""
+        control = self.topics.control
+        with explained(self._options):
+            # The producer itself would create a missing topic, uncompacted and with any number of partitions.
+            if control not in self._producer.list_topics(timeout=CONNECT_TIMEOUT_SECONDS).topics:
+                raise missing_topic(self._options, control)
+        offsets: dict[str, int] = {}
+        failures: list[KafkaError] = []
+
+        def note(error: KafkaError | None, message: Message) -> None:
+            if error is not None:
+                failures.append(error)
+            else:
+                offsets[_key(message)] = _offset(message)
+
+        with explained(self._options):
+            for query_id, definition in commands.items():
+                value = _to_bytes(definition)
+                while not self._queue(control, query_id, value, note):
+                    self._producer.poll(CONNECT_TIMEOUT_SECONDS)
+            unsent = self._producer.flush(CONNECT_TIMEOUT_SECONDS)
+        if failures or unsent:
+            reason = failures[0].str() if failures else f"no answer in {CONNECT_TIMEOUT_SECONDS:g} s"
+            raise SetupError(
+                f"{len(failures) + unsent} of {len(commands)} commands could not be published "
+                f"to {control!r}: {reason}. Publish them again when the broker is well."
+            )
+        return offsets
+
+    def queries(self) -> dict[str, StandingQuery]:
+        """Return every query that the control topic holds, by id, with the last reply about it.
+
+        Cost: reads both topics from their beginning to their end.
+        """
+        definitions: dict[str, tuple[bytes, int]] = {}  # query id -> (definition, control offset)
+        for message in self._read(self.topics.control):
+            value = message.value()
+            if value is None:
+                definitions.pop(_key(message), None)
+            else:
+                definitions[_key(message)] = (value, _offset(message))
+        answers = {_key(message): message.value() or b"" for message in self._read(self.topics.replies)}
+        return {
+            query_id: StandingQuery(query_id, definition, offset, read_reply(answers.get(query_id, b"")))
+            for query_id, (definition, offset) in definitions.items()
+        }
+
+    def members(self, query_id: str) -> list[Member]:
+        """Return the streams that are inside a query now, by stream id.
+
+        Cost: reads the membership topic from its beginning to its end.
+
+        Raises
+        ------
+        SetupError
+            The service writes no membership topic, as far as this client's configuration says.
+        """
+        if self.topics.membership is None:
+            raise SetupError(
+                "No membership topic is configured, so nothing says who is inside now. Set topics.membership in the "
+                'configuration (membership = "bmq.membership") and restart the service: it then holds whoever enters '
+                "from that moment on."
+            )
+        members: dict[bytes, Member] = {}
+        for message in self._read(self.topics.membership):
+            key, member = message.key() or b"", read_member(message.value() or b"")
+            members.pop(key, None)
+            if member is not None and member.query_id == query_id:
+                members[key] = member
+        return sorted(members.values(), key=lambda member: (member.feed, member.stream_id))
+
+    def events(
+        self,
+        query_id: str | None = None,
+        stream_id: str | None = None,
+        *,
+        from_beginning: bool = False,
+        timeout: float | None = None,
+        topic: str | None = None,
+    ) -> Iterator[Event | JoinEvent]:
+        """Return an iterator over events, from this moment on; it waits for the next one.
+
+        Parameters
+        ----------
+        query_id, stream_id : only events of these; a stream is in those of joins on either side.
+        from_beginning : all events that the topic still holds, then the coming ones.
+        timeout : seconds after which the iterator ends; None: never.
+        topic : another topic, for queries with an `output_topic` of their own.
+        """
+        return (
+            event
+            for event, _ in self.event_records(
+                query_id, stream_id, from_beginning=from_beginning, timeout=timeout, topic=topic
+            )
+        )
+
+    def event_records(
+        self,
+        query_id: str | None = None,
+        stream_id: str | None = None,
+        *,
+        from_beginning: bool = False,
+        timeout: float | None = None,
+        topic: str | None = None,
+    ) -> Iterator[tuple[Event | JoinEvent, bytes]]:
+        """Return as `events`, each event with the record's value as it was written."""
+        start = Start.BEGINNING if from_beginning else Start.END
+        reader = TopicReader(self._options, topic or self.topics.events, start)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        return _matching_events(reader, deadline, query_id, stream_id)
+
+    def check_ledger(self, topics: Sequence[str] = (), *, from_beginning: bool = False) -> Report:
+        """Return what breaks the ledger in all events that are there now.
+
+        Parameters
+        ----------
+        topics : which to read; none named: the events topic, and each `output_topic` that a query in the control topic
+            names and that is there.
+        from_beginning : whether they hold every event since the service's first start.
+        """
+        ledger = Ledger(from_beginning=from_beginning)
+        for topic in topics or self._event_topics():
+            for message in self._read(topic):
+                ledger.take(topic, message.value())
+        return ledger.finish()
+
+    def _event_topics(self) -> list[str]:
+        there = Topics(self._options).partitions()
+        named = {_output_topic(message.value() or b"") for message in self._read(self.topics.control)}
+        return [self.topics.events, *sorted(topic for topic in named - {self.topics.events} if topic in there)]
+
+    def _command(self, commands: Mapping[str, Definition | None], wait: float) -> dict[str, ReplyMessage]:
+        """Publish commands and return the reply to each.
+
+        1. Stand at the end of the replies topic, so that no reply can be missed.
+        2. Publish.
+        3. Read replies until each command's own has come: query id and control offset tell it from the reply
+           to somebody else's command about the same query.
+        """
+        with TopicReader(self._options, self.topics.replies, Start.END) as replies:
+            offsets = self.publish(commands)
+            answers: dict[str, ReplyMessage] = {}
+            deadline = time.monotonic() + wait
+            for message in replies.follow(deadline):
+                reply = read_reply(message.value() or b"")
+                if reply is not None and offsets.get(reply.query_id) == reply.control_offset:
+                    answers[reply.query_id] = reply
+                if len(answers) == len(offsets):
+                    return answers
+        if len(answers) == len(offsets):
+            return answers
+        missing = next(query_id for query_id in offsets if query_id not in answers)
+        raise SetupError(
+            f"{len(offsets) - len(answers)} of {len(offsets)} commands were not answered within {wait:g} s, "
+            f"among them {missing!r}, published at control offset {offsets[missing]}. "
+            "Is the service running? Start it (bmq serve --config config/local.toml): it will find them."
+        )
+
+    def _queue(
+        self, topic: str, key: str, value: bytes | None, note: Callable[[KafkaError | None, Message], None]
+    ) -> bool:
+        """Return whether the record found room in the producer's queue."""
+        try:
+            self._producer.produce(topic, value, key.encode(), on_delivery=note)
+        except BufferError:
+            return False
+        return True
+
+    def _read(self, topic: str) -> Iterator[Message]:
+        with TopicReader(self._options, topic, Start.BEGINNING) as reader:
+            yield from reader.to_end()
+
+
+def _output_topic(definition: bytes) -> str:
+    """Return the topic that a definition names; the empty text, which is no topic, where it names none."""
+    try:
+        topic = json.loads(definition).get("output_topic")
+    except (ValueError, AttributeError):  # a rejected one may be no JSON, or no object
+        return ""
+    return topic if isinstance(topic, str) else ""
+
+
+def _matching_events(
+    reader: TopicReader, deadline: float | None, query_id: str | None, stream_id: str | None
+) -> Iterator[tuple[Event | JoinEvent, bytes]]:
+    with reader:
+        for message in reader.follow(deadline):
+            value = message.value() or b""
+            event = read_event(value)
+            if event is None or (stream_id is not None and not event.is_of(stream_id)):
+                continue
+            if query_id is None or event.is_about(query_id):
+                yield event, value
+
+
+def _to_bytes(definition: Definition | None) -> bytes | None:
+    match definition:
+        case None | bytes():
+            return definition
+        case str():
+            return definition.encode()
+    return json.dumps(definition).encode()
+
+
+def _key(message: Message) -> str:
+    # The service refuses a key that is no UTF-8, but the record stays in the topic and is to be seen.
+    return (message.key() or b"").decode(errors="replace")
+
+
+def _offset(message: Message) -> int:
+    offset = message.offset()
+    assert offset is not None, "a record that the broker has, has an offset"
+    return offset

@@ -1,0 +1,218 @@
+"""The band joins of two feeds, by what they have in common, and the events of what changes in them.
+
+A *channel* is all band joins with the same two columns, conditions and equality: they look at the same values, so one
+`BandJoin` holds them. What a stream is to a channel is one number: none where it is unknown, out of scope, or, on the
+left of a channel that tells pairs, of another shard. One that reports queries holds both sides whole, and tells what
+the streams of this shard change.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bmq.engines.band.band_join import BandJoin
+from bmq.engines.joins.join_feed import Arrivals, JoinFeed, Past, States
+from bmq.engines.joins.join_keys import KeyTable
+from bmq.engines.joins.joined_pair_events import PairEvents
+from bmq.records import NEVER, Band, Bools, Float64s, Int8s, Int32s, Int64s, JoinQuery, JoinSide, Reason
+
+LEFT, RIGHT = 0, 1
+KEYS_MIN = 1 << 16  # texts that are kept in any case: some megabytes
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What happens to the streams of two feeds in one batch, in its order.
+
+    Attributes
+    ----------
+    sides : int8[n], LEFT or RIGHT. streams : int32[n], slots of that side.
+    moments : int64[n], epoch ms, ascending.
+    is_expiry : bool[n]; else a reading. rows : int64[n], which one of its side's arrivals.
+    arrivals : of both sides.
+    left, right : what the streams of a side were after each change.
+    """
+
+    sides: Int8s
+    streams: Int32s
+    moments: Int64s
+    is_expiry: Bools
+    rows: Int64s
+    arrivals: tuple[Arrivals, Arrivals]
+    left: Past
+    right: Past
+
+    def __len__(self) -> int:
+        return self.sides.size
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelKey:
+    """What the band joins of a channel have in common; columns, conditions and equality of each side."""
+
+    columns: tuple[int, int]
+    sides: tuple[JoinSide, JoinSide]
+    reports_queries: bool
+
+
+class BandChannels:
+    """The band joins of two feeds, by query slot."""
+
+    def __init__(self, left: JoinFeed, right: JoinFeed) -> None:
+        self._feeds = (left, right)
+        self._keys = KeyTable()
+        self._most_keys = KEYS_MIN
+        self._channels: dict[ChannelKey, BandJoin] = {}
+        self._key_by_slot: dict[int, ChannelKey] = {}
+        self._bands: dict[int, Band] = {}
+        self._is_stale = False
+
+    def put(self, slot: int, query: JoinQuery) -> None:
+        """Register a query whose slot has none."""
+        band = query.alternatives[0].bands[0]
+        key = ChannelKey((band.left, band.right), (query.left, query.right), query.reports_queries)
+        channel = self._channels.get(key)
+        if channel is None:
+            channel = self._channels[key] = BandJoin()
+            self._load(key, channel)
+        self._key_by_slot[slot], self._bands[slot] = key, band
+        _put(channel, key, [slot], [band])
+
+    def remove(self, slot: int) -> None:
+        """Forget the query in a slot, if it has one."""
+        key = self._key_by_slot.pop(slot, None)
+        if key is None:
+            return
+        del self._bands[slot]
+        channel = self._channels[key]
+        channel.remove(np.array([slot], dtype=np.int32))
+        if not len(channel):
+            del self._channels[key]
+
+    def pairs(self, slot: int) -> tuple[Int32s, Int32s]:
+        """Return the pairs of a query that are in band now, as left and right slots; none where it tells no pairs."""
+        key = self._key_by_slot.get(slot)
+        if key is None or key.reports_queries:
+            return self.no_pairs()
+        self.refresh()
+        found = self._channels[key].pairs(np.array([slot], dtype=np.int32))
+        return found.left, found.right
+
+    def no_pairs(self) -> tuple[Int32s, Int32s]:
+        """Return no pairs."""
+        return np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32)
+
+    def streams_were_set(self) -> None:
+        """Take note that the streams of a feed were set without a change that said so."""
+        self._is_stale = True
+
+    def forget_texts(self) -> None:
+        """Let the channels be built anew, with the texts of now, once most texts may be those of former readings."""
+        self._is_stale |= len(self._keys) > self._most_keys
+
+    def change(self, changes: Changes, begin: int, end: int) -> tuple[list[PairEvents], int]:
+        """Apply the changes ``begin`` to ``end``; return the events and how many candidates were looked at."""
+        self.refresh()
+        parts = []
+        visits = 0
+        sides, streams = changes.sides[begin:end], changes.streams[begin:end]
+        own = self._own(sides, streams) if any(key.reports_queries for key in self._channels) else None
+        for key, channel in self._channels.items():
+            values, keys = self._values(key, changes, begin, end)
+            found = channel.change(sides, streams, values, keys, own if key.reports_queries else None)
+            visits += found.visits
+            if found.rows.size:
+                parts.append(_events(changes, found.rows + np.int32(begin), found.queries, found.others, found.signs))
+        return parts, visits
+
+    def _own(self, sides: Int8s, streams: Int32s) -> Bools:
+        """Return which changes are of streams of this shard, which tells the answers that they change."""
+        own = np.zeros(sides.size, dtype=np.bool_)
+        for side, feed in enumerate(self._feeds):
+            chosen = np.flatnonzero(sides == side)
+            own[chosen] = feed.own(streams[chosen])
+        return own
+
+    def _values(self, key: ChannelKey, changes: Changes, begin: int, end: int) -> tuple[Float64s, Int64s]:
+        values = np.full(end - begin, np.nan)
+        keys = np.zeros(end - begin, dtype=np.int64)
+        for side in (LEFT, RIGHT):
+            chosen = np.flatnonzero((changes.sides[begin:end] == side) & ~changes.is_expiry[begin:end])
+            states = changes.arrivals[side].read.at(changes.rows[begin:end][chosen])
+            values[chosen], keys[chosen] = self._of_states(key, side, states)
+        return values, keys
+
+    def _of_states(self, key: ChannelKey, side: int, states: States) -> tuple[Float64s, Int64s]:
+        """Return what streams are to a channel: numbers, and keys of equality."""
+        feed, own = self._feeds[side], key.sides[side]
+        column = key.columns[side]
+        numbers = states.values[column] if column < feed.n_dims else feed.columns(states)[column]
+        fits = feed.fits(own.where, states.codes) & np.isfinite(numbers)
+        if side == LEFT and not key.reports_queries:
+            fits &= feed.own(states.slots)
+        return np.where(fits, numbers, np.nan), self._keys.numbers(feed, own.equal, states)
+
+    def _load(self, key: ChannelKey, channel: BandJoin) -> None:
+        for side in (LEFT, RIGHT):
+            states = self._feeds[side].known()
+            values, keys = self._of_states(key, side, states)
+            there = np.flatnonzero(~np.isnan(values))
+            # In the order of the channel each comes behind those before it, and none of them moves.
+            order = there[np.lexsort((states.slots[there], values[there], keys[there]))]
+            channel.change(np.full(order.size, side, dtype=np.int8), states.slots[order], values[order], keys[order])
+
+    def refresh(self) -> None:
+        """Build the channels anew where streams were set; before the feeds apply readings, or these change nothing."""
+        if not self._is_stale:
+            return
+        self._is_stale = False
+        self._keys = KeyTable()
+        self._channels = {key: BandJoin() for key in self._channels}
+        slots_by_key: dict[ChannelKey, list[int]] = {key: [] for key in self._channels}
+        for slot, key in self._key_by_slot.items():
+            slots_by_key[key].append(slot)
+        for key, channel in self._channels.items():
+            self._load(key, channel)
+            _put(channel, key, slots_by_key[key], [self._bands[slot] for slot in slots_by_key[key]])
+        self._most_keys = max(KEYS_MIN, 2 * len(self._keys))
+
+    def _check(self) -> None:
+        """State every invariant; for tests."""
+        assert set(self._key_by_slot.values()) == set(self._channels)
+        for channel in self._channels.values():
+            channel._check()
+
+
+def _put(channel: BandJoin, key: ChannelKey, slots: list[int], bands: list[Band]) -> None:
+    lo, hi = (np.array([getattr(band, end) for band in bands]) for end in ("lo", "hi"))
+    channel.put(np.array(slots, dtype=np.int32), lo, hi, key.reports_queries)
+
+
+def _events(changes: Changes, rows: Int32s, queries: Int32s, others: Int32s, signs: Int8s) -> PairEvents:
+    """Return the events of changes ``rows``; other streams of -1: the event has that side not."""
+    positions = rows.astype(np.int64)
+    of_left = changes.sides[rows] == LEFT
+    is_expiry = changes.is_expiry[rows]
+    reasons = np.full(rows.size, Reason.STREAM_EXPIRED, dtype=np.int8)
+    record_times = np.full(rows.size, -1, dtype=np.int64)
+    for side, arrivals in enumerate(changes.arrivals):
+        chosen = np.flatnonzero((changes.sides[rows] == side) & ~is_expiry)
+        at = changes.rows[rows[chosen]]
+        reasons[chosen] = np.where(arrivals.moved[at], Reason.MOVED, Reason.FIRST_SEEN)
+        record_times[chosen] = arrivals.record_times[at]
+    own, other = changes.streams[rows], np.maximum(others, 0)
+    left = changes.left.at(np.where(of_left, own, other), positions)
+    right = changes.right.at(np.where(of_left, other, own), positions)
+    alone = others < 0
+    left.event_times[alone & ~of_left] = NEVER
+    right.event_times[alone & of_left] = NEVER
+    return PairEvents(
+        queries,
+        2 * positions,
+        signs,
+        reasons,
+        np.where(is_expiry, changes.moments[rows], NEVER),
+        left,
+        right,
+        record_times,
+    )

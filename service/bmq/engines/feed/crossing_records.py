@@ -1,0 +1,92 @@
+"""Events by slot to `records.Crossings`: ids, definitions, and what stood before."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bmq.engines.feed.slot_events import Events
+from bmq.index.stream_table import Chained
+from bmq.records import NEVER, Crossings, Int32s, Int64s, Readings, Reason, RegionQuery
+
+if TYPE_CHECKING:
+    from bmq.engines.feed.feed_engine import FeedEngine
+
+MANY = 16  # slots of a table for each one asked about, from which sorting them is quicker than marking the table
+
+
+def to_crossings(
+    engine: "FeedEngine",
+    events: Events,
+    chained: Chained | None,
+    readings: Readings | None,
+    told_by: RegionQuery | None = None,
+    visit_numbers: Int32s | None = None,
+) -> Crossings:
+    """Return the events, in their order, as crossings.
+
+    Parameters
+    ----------
+    chained, readings : what ``events.rows`` points into; None: no event has a row.
+    told_by : the definition that all of them carry; None: each its own.
+    visit_numbers : int32[], the visit that each number in ``events.passes`` stands for; None: there are no passes.
+    """
+    n = len(events)
+    distinct, query_rows = numbered(events.queries, engine.queries.owners.size)
+    queries = (
+        tuple(engine.queries.query(int(slot)) for slot in distinct) if told_by is None else (told_by,) * distinct.size
+    )
+    previous_times = np.zeros(n, dtype=np.int64)
+    previous_values = np.zeros((engine.n_dims, n))
+    record_times = np.full(n, -1, dtype=np.int64)
+    has_previous = np.zeros(n, dtype=np.bool_)
+    if chained is not None and readings is not None and len(chained.rows):
+        rows = np.maximum(events.rows, 0)
+        caused = events.rows >= 0
+        has_previous = caused & chained.moved[rows] & (events.reasons == Reason.MOVED)
+        previous_times[has_previous] = chained.previous_times[rows[has_previous]]
+        previous_values[:, has_previous] = chained.previous_values[: engine.n_dims, rows[has_previous]]
+        record_times[caused] = readings.record_times[chained.rows[rows[caused]]]
+    return Crossings(
+        feed=engine.feed.name,
+        ids=engine.streams.ids_of(np.ascontiguousarray(events.streams, dtype=np.int32)),
+        queries=queries,
+        query_rows=query_rows,
+        signs=np.ascontiguousarray(events.signs),
+        reasons=np.ascontiguousarray(events.reasons),
+        event_times=np.ascontiguousarray(events.event_times),
+        ordinals=np.ascontiguousarray(events.ordinals),
+        values=np.ascontiguousarray(events.values),
+        previous_times=previous_times,
+        previous_values=previous_values,
+        has_previous=has_previous,
+        record_times=record_times,
+        passes=visit_numbers[events.passes] if visit_numbers is not None and events.passes.any() else None,
+        confirmed_times=_unless_never(events.confirmed_times),
+        began=_unless_never(events.began),
+    )
+
+
+def _unless_never(times: Int64s) -> Int64s | None:
+    return np.ascontiguousarray(times) if (times != NEVER).any() else None
+
+
+def numbered(slots: Int32s, n_slots: int) -> tuple[Int32s, Int32s]:
+    """Return the distinct slots, ascending, and for each of ``slots`` which of these it is, int32[n].
+
+    Parameters
+    ----------
+    n_slots : all slots are below.
+
+    Notes
+    -----
+    O(n + n_slots) where many are asked about, else O(n log n).
+    """
+    if n_slots > MANY * slots.size:
+        distinct, numbers = np.unique(slots, return_inverse=True)
+        return distinct.astype(np.int32), numbers.astype(np.int32)
+    is_there = np.zeros(n_slots, dtype=np.bool_)
+    is_there[slots] = True
+    found = np.flatnonzero(is_there).astype(np.int32)
+    number_of = np.empty(n_slots, dtype=np.int32)
+    number_of[found] = np.arange(found.size, dtype=np.int32)
+    return found, number_of[slots]

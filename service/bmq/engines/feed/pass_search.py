@@ -1,0 +1,287 @@
+"""Regions that a stream goes through between two readings, and where on the straight line between them.
+
+    candidates   the packed R-tree of `index.packed`, asked which bounding boxes meet that of the line
+    stretches    box: the slab method · circle: a quadratic equation · polygon and circle on the globe:
+    `kernels.shape.line_stretches`
+
+On the globe a line is straight in degrees and goes the short way round. A shape over the antimeridian has longitudes
+beyond 180, and so has a line; lines are looked at one turn to the east and one to the west, too.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from bmq.index.packed import PackedQueries
+from bmq.index.region_index import Areas
+from bmq.kernels.shape.line_stretches import DOUBT, SHORTEST, globe_stretches, polygon_stretches
+from bmq.kernels.shape.shape_tests import EARTH_RADIUS_METRES
+from bmq.records import Bools, Float64s, IndexKind, Int32s, Int64s, Region, Shape, ShapeKind
+
+_BOX, _POLYGON, _CIRCLE, _CIRCLE_ON_GLOBE = 0, 1, 2, 3
+# What is known of a query slot: its form, the number of its shape, and a box that holds all of it.
+_LOOKS = np.dtype([("form", np.int8), ("number", np.int32), ("box", np.float64, 4)])
+
+
+@dataclass(frozen=True, slots=True)
+class Visits:
+    """Stretches of moves inside regions that hold neither end.
+
+    Attributes
+    ----------
+    rows : int32[n], which move. queries : int32[n], slots.
+    numbers : int32[n], 1 for the first visit of that move to that region, 2 for the next.
+    begins, ends : float64[n], fractions of the way, ascending for each move and region.
+    """
+
+    rows: Int32s
+    queries: Int32s
+    numbers: Int32s
+    begins: Float64s
+    ends: Float64s
+
+
+class Passes:
+    """Regions of queries with `passes`, in one or two dimensions, by slot.
+
+    Parameters
+    ----------
+    n_dims : 1 or 2; with more, nothing may be put.
+    lonlat : dimensions are longitude and latitude.
+
+    Notes
+    -----
+    What has been put and removed is taken up when the next move comes: about 10 microseconds for each of it then, and
+    one for each region there is, since a packed tree is made anew.
+    """
+
+    def __init__(self, n_dims: int, lonlat: bool) -> None:
+        self._n_dims = n_dims
+        self._lonlat = lonlat
+        # In the plane all coordinates are halved: then the way from the least float to the largest is one.
+        self._scaled = np.asarray if lonlat else _halved
+        self._regions: dict[int, Region] = {}
+        self._changed: set[int] = set()  # slots put or removed since the last move
+        # What follows is as it was at the last move.
+        self._exact = Areas(n_dims, IndexKind.SCAN)
+        self._slots: Int32s = np.empty(0, dtype=np.int32)  # of all regions
+        self._tree: PackedQueries | None = None  # None: no region
+        self._looks: npt.NDArray[np.void] = np.empty(0, dtype=_LOOKS)  # by slot
+        self._edges_by_slot: dict[int, Float64s] = {}  # of shapes
+        self._edge_starts: Int64s = np.zeros(1, dtype=np.int64)  # by number of the shape
+        self._edges: Float64s = np.empty((0, 4))
+
+    def __bool__(self) -> bool:
+        return bool(self._regions)
+
+    def put(self, slot: int, region: Region) -> None:
+        """Look out for a region; ``slot`` has none."""
+        self._regions[slot] = region
+        self._changed.add(slot)
+
+    def remove(self, slot: int) -> None:
+        """Look out for a region no more."""
+        del self._regions[slot]
+        self._changed.add(slot)
+
+    def find(self, previous: Float64s, current: Float64s) -> Visits:
+        """Return the visits of moves, float64[d, n] each, to regions that hold neither end; by row.
+
+        Cost: O(log m) a move, and the regions whose bounding box its own bounding box meets.
+        """
+        self._take_up_changes()
+        rows, slots, lines = self._candidates(previous, current)
+        outside = ~self._exact.holds(slots, np.ascontiguousarray(previous[:, rows]))
+        outside &= ~self._exact.holds(slots, np.ascontiguousarray(current[:, rows]))
+        rows, slots, lines = rows[outside], slots[outside], lines[outside]
+        found = list(self._stretches(slots, lines))
+        which, begins, ends = (np.concatenate(columns) for columns in zip(*found, strict=True))
+        order = np.lexsort((begins, slots[which], rows[which]))
+        rows, slots, begins, ends = rows[which[order]], slots[which[order]], begins[order], ends[order]
+        return Visits(rows, slots, _numbers(rows, slots), begins, ends)
+
+    def _take_up_changes(self) -> None:
+        if not self._changed:
+            return
+        changed = np.array(sorted(self._changed), dtype=np.int32)
+        self._exact.deregister(changed[np.isin(changed, self._slots)])
+        added = [slot for slot in changed.tolist() if slot in self._regions]
+        self._exact.register(np.array(added, dtype=np.int32), [self._regions[slot] for slot in added])
+        n_more = int(changed[-1]) + 1 - self._looks.size
+        if n_more > 0:
+            self._looks = np.append(self._looks, np.zeros(max(n_more, self._looks.size), dtype=_LOOKS))
+        for slot in self._changed:
+            self._edges_by_slot.pop(slot, None)
+        for slot in added:
+            region = self._regions[slot]
+            self._looks[slot]["form"] = _form(region.shape)
+            self._looks[slot]["box"] = self._scaled(np.array(_bounding_box(region)))
+            if region.shape is not None:
+                self._edges_by_slot[slot] = self._scaled(_edges(region.shape))
+        self._edges = np.concatenate([np.empty((0, 4)), *self._edges_by_slot.values()])
+        self._edge_starts = np.cumsum([0, *map(len, self._edges_by_slot.values())], dtype=np.int64)
+        self._looks["number"][list(self._edges_by_slot)] = np.arange(len(self._edges_by_slot))
+        self._slots = np.array(sorted(self._regions), dtype=np.int32)
+        self._tree = None
+        if self._slots.size:
+            # Boxes meet where the one begins before the other ends, and the other way round. So which ones meet that of
+            # a line is a stab by where the line begins, and where it ends, in each dimension.
+            boxes = self._looks["box"][self._slots].reshape(-1, 2, 2)[:, :, : self._n_dims]
+            begins_before = np.stack([np.full_like(boxes[:, 1], -np.inf), boxes[:, 1]], axis=2)
+            ends_behind = np.stack([boxes[:, 0], np.full_like(boxes[:, 0], np.inf)], axis=2)
+            self._tree = PackedQueries(self._slots, np.concatenate([begins_before, ends_behind], axis=1))
+        self._changed.clear()
+
+    def _candidates(self, previous: Float64s, current: Float64s) -> tuple[Int32s, Int32s, Float64s]:
+        """Return (row, slot, line) where bounding boxes of line and region meet; lines as x, y, dx, dy."""
+        previous, current = self._scaled(previous), self._scaled(current)
+        lines = np.zeros((previous.shape[1], 4))
+        lines[:, : self._n_dims] = previous.T
+        lines[:, 2 : 2 + self._n_dims] = (current - previous).T
+        if not self._lonlat:
+            return self._near(lines)
+        lines[:, 2] = short_way(lines[:, 2])
+        rows, slots, found = self._near(lines)
+        parts = [(rows, slots, found)]
+        for turn in (-360.0, 360.0):
+            rows, slots, found = self._near(lines + np.array([turn, 0.0, 0.0, 0.0]))
+            # What holds all longitudes is met in the first turn already.
+            bounded = np.isfinite(self._looks["box"][slots, 0])
+            parts.append((rows[bounded], slots[bounded], found[bounded]))
+        rows, slots, found = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        return rows, slots, found
+
+    def _near(self, lines: Float64s) -> tuple[Int32s, Int32s, Float64s]:
+        if self._tree is None:
+            return np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32), np.empty((0, 4))
+        begins, ends = lines[:, : self._n_dims].T, (lines[:, :2] + lines[:, 2:])[:, : self._n_dims].T
+        met = self._tree.stab(np.concatenate([np.minimum(begins, ends), np.maximum(begins, ends)]))
+        return met.rows, met.queries, lines[met.rows]
+
+    def _stretches(self, slots: Int32s, lines: Float64s) -> Iterator[tuple[Int64s, Float64s, Float64s]]:
+        """Yield (which pair, begin, end) of the stretches, one form after the other."""
+        looks = self._looks[slots]
+        for form, stretches in ((_BOX, _box_stretches), (_CIRCLE, _circle_stretches)):
+            pairs = np.flatnonzero(looks["form"] == form)
+            shown = looks["box"][pairs] if form == _BOX else self._edges[self._edge_starts[looks["number"][pairs]]]
+            begins, ends, doubts = stretches(shown, lines[pairs])
+            inside = _are_between(shown, lines[pairs]) if self._n_dims == 1 else ends - begins > SHORTEST + doubts
+            yield pairs[inside], begins[inside], ends[inside]
+        pairs = np.flatnonzero(looks["form"] == _POLYGON)
+        which, begins, ends = polygon_stretches(self._edge_starts, self._edges, looks["number"][pairs], lines[pairs])
+        yield pairs[which], begins, ends
+        pairs = np.flatnonzero(looks["form"] == _CIRCLE_ON_GLOBE)
+        which, begins, ends = globe_stretches(self._edges[self._edge_starts[looks["number"][pairs]]], lines[pairs])
+        yield pairs[which], begins, ends
+
+
+def _halved(numbers: Float64s) -> Float64s:
+    """Return half of each. The least float stays as it is: where a region begins behind 0, 0 is not to be in it."""
+    half = 0.5 * numbers
+    behind_zero: Float64s = np.where((half == 0.0) & (numbers != 0.0), numbers, half)
+    return behind_zero
+
+
+def short_way(degrees: Float64s) -> Float64s:
+    """Return differences of longitudes the short way round, where that is the other one; half a turn stays."""
+    # Not by a remainder, which would round those that stay as they are.
+    shorter: Float64s = np.where(np.abs(degrees) > 180.0, degrees - np.copysign(360.0, degrees), degrees)
+    return shorter
+
+
+def _form(shape: Shape | None) -> int:
+    if shape is None:
+        return _BOX
+    if shape.kind is ShapeKind.POLYGON:
+        return _POLYGON
+    return _CIRCLE_ON_GLOBE if shape.lonlat else _CIRCLE
+
+
+def _bounding_box(region: Region) -> Sequence[float]:
+    """Return the smallest x and y and the largest; of a shape over the antimeridian with longitudes beyond 180."""
+    shape = region.shape
+    if shape is not None and shape.lonlat:
+        x, y = _vertices(shape).T
+        if shape.kind is ShapeKind.POLYGON:
+            return x.min(), y.min(), x.max(), y.max()
+        half = np.degrees(shape.radius / EARTH_RADIUS_METRES)
+        # By the sine rule: the farthest longitude of a circle on the sphere. A little more, for the rounding.
+        width = np.degrees(np.arcsin(np.sin(np.radians(half)) / np.cos(np.radians(y[0])))) * 1.000001 + 1e-9
+        return x[0] - width, y[0] - half - 1e-9, x[0] + width, y[0] + half + 1e-9
+    # One dimension is a plane in which all moves are at 0.
+    (x_lo, y_lo), (x_hi, y_hi) = (*region.lo, 0.0)[:2], (*region.hi, 1.0)[:2]
+    return x_lo, y_lo, x_hi, y_hi
+
+
+def _vertices(shape: Shape) -> Float64s:
+    return np.frombuffer(shape.vertices, dtype="<f8").reshape(-1, 2)
+
+
+def _edges(shape: Shape) -> Float64s:
+    """Return x and y of both ends of each edge, float64[n, 4]; of a circle its centre and radius in one row."""
+    vertices = _vertices(shape)
+    if shape.kind is ShapeKind.CIRCLE:
+        return np.array([[*vertices[0], shape.radius, 0.0]])
+    edges = np.concatenate([vertices[:-1], vertices[1:]], axis=1)
+    # From the last vertex of a ring to the first of the next there is no edge.
+    return np.delete(edges, np.array(shape.ring_starts[1:-1], dtype=np.int64) - 1, axis=0)
+
+
+def _box_stretches(boxes: Float64s, lines: Float64s) -> tuple[Float64s, Float64s, Float64s]:
+    """Return where each line is inside its box, [lo, hi) in both dimensions: begin, end, and how far off both may be.
+
+    None if end <= begin.
+    """
+    begins, ends = np.zeros(len(lines)), np.ones(len(lines))
+    begin_doubts, end_doubts = np.zeros(len(lines)), np.zeros(len(lines))
+    for k in range(2):
+        place, way = lines[:, k], lines[:, 2 + k]
+        lo, hi = boxes[:, k], boxes[:, 2 + k]
+        still = way == 0.0
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            first, last = (lo - place) / way, (hi - place) / way
+            doubts = np.where(still, 0.0, DOUBT * np.maximum(np.abs(place), np.abs(place + way)) / np.abs(way))
+        inside = (lo <= place) & (place < hi)
+        first, last = np.minimum(first, last), np.maximum(first, last)
+        first, last = np.where(still, np.where(inside, 0.0, np.inf), first), np.where(still, 1.0, last)
+        begin_doubts = np.where(first > begins, doubts, begin_doubts)
+        end_doubts = np.where(last < ends, doubts, end_doubts)
+        begins, ends = np.maximum(begins, first), np.minimum(ends, last)
+    return begins, ends, begin_doubts + end_doubts
+
+
+def _are_between(boxes: Float64s, lines: Float64s) -> Bools:
+    """Return which intervals lie between the ends of their lines: in one dimension there are no corners to touch."""
+    begins, ends = lines[:, 0], lines[:, 0] + lines[:, 2]
+    between: Bools = (np.minimum(begins, ends) < boxes[:, 0]) & (boxes[:, 2] <= np.maximum(begins, ends))
+    return between
+
+
+def _circle_stretches(circles: Float64s, lines: Float64s) -> tuple[Float64s, Float64s, Float64s]:
+    """Return where each line is inside its circle, (x, y, radius, 0), as `_box_stretches`; nowhere if beyond 1e150."""
+    x, y, dx, dy = lines.T
+    doubt = DOUBT * np.abs(np.stack([x, x + dx, y, y + dy, *circles.T])).max(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        x, y, radius = x - circles[:, 0], y - circles[:, 1], circles[:, 2]
+        length = np.hypot(dx, dy)
+        moves = length > 0.0
+        length = np.where(moves, length, 1.0)
+        distance = np.abs(x * dy - y * dx) / length
+        # A chord is long that is hardly below the rim, so the doubt is about its depth.
+        meets = moves & (radius - distance > doubt)
+        half = np.sqrt(np.where(meets, (radius - distance) * (radius + distance), 0.0)) / length
+        nearest = -(x * dx + y * dy) / length / length
+        begins, ends = np.maximum(0.0, nearest - half), np.where(meets, np.minimum(1.0, nearest + half), -np.inf)
+    return begins, ends, np.zeros(len(lines))
+
+
+def _numbers(rows: Int32s, slots: Int32s) -> Int32s:
+    """Return for each visit how many of the same row and slot there are up to it; equal ones stand together."""
+    if not rows.size:
+        return np.empty(0, dtype=np.int32)
+    begins = np.ones(rows.size, dtype=np.bool_)
+    begins[1:] = (rows[1:] != rows[:-1]) | (slots[1:] != slots[:-1])
+    first = np.maximum.accumulate(np.where(begins, np.arange(rows.size), 0))
+    return (np.arange(rows.size) - first + 1).astype(np.int32)

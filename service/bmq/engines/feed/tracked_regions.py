@@ -1,0 +1,138 @@
+"""What the crossings of regions mean for the tracked pairs, and back: items for `pairs`, and events of what they tell.
+
+region entered ──► IN                     without an exit region: region left ──► OUT
+exit region left ──► OUT                  with one: only its leaving counts
+stream or query ends ──► END, for every pair there may be
+"""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bmq.engines.feed.endings import PairEnds
+from bmq.engines.feed.query_table import NO_SLOT
+from bmq.engines.feed.slot_events import Events, When
+from bmq.engines.feed.stream_expiry import Expiries
+from bmq.engines.tracking.tracking_items import PairItems, Told
+from bmq.engines.tracking.trackings import AT_QUERY_EXPIRY, AT_READING, AT_STREAM_EXPIRY, END, IN, OUT
+from bmq.records import Float64s, Int32s, Int64s, Reason
+
+if TYPE_CHECKING:
+    from bmq.engines.feed.feed_engine import FeedEngine
+
+
+def items_of_crossings(engine: "FeedEngine", events: Events) -> PairItems:
+    """Return the items that crossings by readings are; ``events`` are those of the regions of tracked queries."""
+    events = events.where(events.whens == When.AT_READING)
+    owners = engine.queries.owners[events.queries]
+    with_exit = engine.queries.exit_slots[owners] != NO_SLOT
+    is_exit = events.queries != owners
+    entered = (events.signs > 0) & ~is_exit
+    left = (events.signs < 0) & (is_exit | ~with_exit)
+    counts = np.flatnonzero(entered | left)
+    # In the order in which one reading is told, so that a pass comes before what follows it.
+    counts = counts[np.lexsort((events.passes[counts], events.rows[counts]))]
+    events, owners = events.where(counts), owners[counts]
+    return PairItems(
+        queries=owners,
+        streams=events.streams,
+        moments=events.moments,
+        classes=np.full(len(events), AT_READING, dtype=np.int8),
+        actions=np.where(events.signs > 0, IN, OUT).astype(np.int8),
+        reasons=events.reasons,
+        event_times=events.event_times,
+        ordinals=events.ordinals,
+        rows=events.rows,
+        passes=events.passes,
+        values=events.values,
+    )
+
+
+def items_of_ends(
+    engine: "FeedEngine", items: PairItems, expiries: Expiries, pair_ends: Sequence[PairEnds]
+) -> list[PairItems]:
+    """Return the ends of all pairs of streams that became unknown, and of queries that ended.
+
+    A pair that there is not has nothing to end, so those that this batch may make are named, too.
+    """
+    ends = [
+        _ends(end.queries, end.streams, end.moments, AT_QUERY_EXPIRY, Reason.QUERY_EXPIRED, end.values)
+        for end in pair_ends
+    ]
+    if not expiries.streams.size:
+        return ends
+    queries, streams = _pairs_of(engine, np.unique(expiries.streams), items)
+    order = np.argsort(expiries.streams, kind="stable")
+    expiring = expiries.streams[order]
+    first = np.searchsorted(expiring, streams, side="left")
+    counts = np.searchsorted(expiring, streams, side="right") - first
+    which = np.repeat(np.arange(counts.size), counts)
+    within = np.arange(which.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    rows = order[first[which] + within]
+    of_query = engine.queries.stream_ttls[queries[which]] == expiries.ttls[rows]
+    which, rows = which[of_query], rows[of_query]
+    ends.append(
+        _ends(
+            queries[which],
+            streams[which],
+            expiries.moments[rows],
+            AT_STREAM_EXPIRY,
+            Reason.STREAM_EXPIRED,
+            expiries.values[:, rows],
+            expiries.ordinals[rows],
+        )
+    )
+    return ends
+
+
+def _pairs_of(engine: "FeedEngine", streams: Int32s, items: PairItems) -> tuple[Int32s, Int32s]:
+    """Return the pairs (query, stream) of some streams that there are, and those that items may make, each once."""
+    made = np.isin(items.streams, streams)
+    queries, of = engine.pairs.rows_of_streams(streams)
+    # One number a pair: sorting those is many times as fast as sorting pairs.
+    pairs = np.concatenate([queries, items.queries[made]]).astype(np.int64) << 32
+    pairs = np.unique(pairs | np.concatenate([of, items.streams[made]]))
+    return (pairs >> 32).astype(np.int32), pairs.astype(np.int32)
+
+
+def join_items(parts: Sequence[PairItems]) -> PairItems:
+    """Return the items of all parts, in their order; at least one part."""
+    if len(parts) == 1:
+        return parts[0]
+    return PairItems(
+        *(np.concatenate([getattr(part, field.name) for part in parts], axis=-1) for field in fields(PairItems))
+    )
+
+
+def events_of_pairs(told: Told) -> Events:
+    """Return what the pairs told as events."""
+    columns = {field.name: getattr(told, field.name) for field in fields(Events) if field.name != "whens"}
+    return Events(whens=told.classes, **columns)  # `When` and the classes of pairs are the same numbers
+
+
+def _ends(
+    queries: Int32s,
+    streams: Int32s,
+    moments: Int64s,
+    moment_class: int,
+    reason: Reason,
+    values: Float64s,
+    ordinals: Int32s | None = None,
+) -> PairItems:
+    n = queries.size
+    zeros: Int32s = np.zeros(n, dtype=np.int32)
+    return PairItems(
+        queries=queries,
+        streams=streams,
+        moments=moments,
+        classes=np.full(n, moment_class, dtype=np.int8),
+        actions=np.full(n, END, dtype=np.int8),
+        reasons=np.full(n, reason, dtype=np.int8),
+        event_times=moments,
+        ordinals=zeros if ordinals is None else ordinals,
+        rows=np.full(n, -1, dtype=np.int32),
+        passes=zeros,
+        values=values,
+    )

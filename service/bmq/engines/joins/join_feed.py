@@ -1,0 +1,393 @@
+"""One feed that takes part in joins: the last reading of all its streams, and the readings that windows hold.
+
+Every shard keeps this of every stream of such a feed, not only of its own, since a pair may need any of them. Knows
+readings and attributes; not which queries there are.
+"""
+
+import json
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from bmq.engines.scope.conditions import SEPARATOR, Conditions
+from bmq.index.stream_table import StreamTable
+from bmq.kernels.tables.hashing import shards_of
+from bmq.records import (
+    NEVER,
+    Attributes,
+    Bools,
+    Feed,
+    Float64s,
+    Ids,
+    Int32s,
+    Int64s,
+    JoinRows,
+    Readings,
+    StreamRows,
+    UInt64s,
+    Where,
+    WindowRows,
+)
+
+CODES_MIN = 4096  # attribute texts that are kept in any case: to look for those in use costs a millisecond
+_EQUAL_TO_NOTHING = ("null", "-")  # absent, and what is no scalar; see `wire.attributes`
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """Readings of streams, one row each: slots int32[n], event_times int64[n], ordinals int32[n], values float64[d, n].
+
+    codes : int32[n], of the attributes; zeros where the feed has none.
+    """
+
+    slots: Int32s
+    event_times: Int64s
+    ordinals: Int32s
+    values: Float64s
+    codes: Int32s
+
+    def __len__(self) -> int:
+        return self.slots.size
+
+    def at(self, rows: Int64s | Bools | slice) -> "States":
+        """Return the states in ``rows``."""
+        return States(
+            self.slots[rows],
+            self.event_times[rows],
+            self.ordinals[rows],
+            np.ascontiguousarray(self.values[:, rows]),
+            self.codes[rows],
+        )
+
+
+def join_states(parts: list[States]) -> States:
+    """Return the states of all parts, in their order; at least one part."""
+    return States(
+        np.concatenate([part.slots for part in parts]),
+        np.concatenate([part.event_times for part in parts]),
+        np.concatenate([part.ordinals for part in parts]),
+        np.concatenate([part.values for part in parts], axis=1),
+        np.concatenate([part.codes for part in parts]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """What a batch did to one feed.
+
+    Attributes
+    ----------
+    read : the readings applied, ascending by (event time, partition, offset).
+    moved : bool[n], false at first sight. record_times : int64[n].
+    expired : the last reading of each stream that fell silent for too long; moments : int64[k], when.
+    before : what each stream of ``read`` and ``expired`` was before the batch, ascending by slot; event time NEVER:
+        unknown.
+    """
+
+    read: States
+    moved: Bools
+    record_times: Int64s
+    expired: States
+    moments: Int64s
+    before: States
+
+
+class JoinFeed:
+    """The streams and windows of one feed in one shard.
+
+    Parameters
+    ----------
+    shard, n_shards : which of the streams are this shard's own.
+    """
+
+    def __init__(self, feed: Feed, shard: int, n_shards: int) -> None:
+        self.feed = feed
+        self.n_dims = len(feed.dimensions)
+        self.streams = StreamTable(self.n_dims + bool(feed.attributes), feed.stream_ttl_ms)
+        self.n_windows = 0  # window joins that need `window`
+        self.window = _no_states(self.n_dims)
+        self.first = 0  # the number of the first reading in `window` among all that were applied
+        self.settled = NEVER  # epoch ms up to which silent streams are forgotten
+        self._shard, self._n_shards = shard, n_shards
+        self._conditions = Conditions(feed.attributes)
+        self._numbers: Float64s = np.empty((len(feed.attributes), 0))  # by code; -inf: no number
+        self._n_told = 0  # readings of `window`, from its end, that no delta has
+
+    # -- readings -----------------------------------------------------------------------------------------
+
+    def apply(self, readings: Readings | None, settled: int) -> Arrivals:
+        """Apply readings of all shards, given ascending by (partition, offset), and let time come to ``settled``."""
+        read, moved, record_times = _no_states(self.n_dims), np.empty(0, np.bool_), np.empty(0, np.int64)
+        before = [_no_states(self.n_dims)]
+        returned, moments = [_no_states(self.n_dims)], [np.empty(0, np.int64)]
+        if readings is not None and len(readings):
+            before.append(self.states(np.unique(self.streams.slots_of(readings.ids))))
+            chained = self.streams.apply(self._carrying_codes(readings), self.settled)
+            order = np.argsort(chained.event_times, kind="stable")
+            values, codes = self._split(chained.values[:, order])
+            slots = chained.slots[order]
+            read = States(slots, chained.event_times[order], chained.ordinals[order], values, codes)
+            moved, record_times = chained.moved[order], readings.record_times[chained.rows[order]]
+            if chained.returned is not None and chained.returned.any():
+                rows = np.flatnonzero(chained.returned)
+                values, codes = self._split(chained.previous_values[:, rows])
+                times = chained.previous_times[rows]
+                returned.append(States(chained.slots[rows], times, np.zeros(rows.size, np.int32), values, codes))
+                moments.append(times + self._ttl)
+        silent = self.streams.silent_slots(settled)
+        if silent.size:
+            expired = self.states(silent)
+            before.append(expired.at(~np.isin(silent, before[-1].slots)))
+            returned.append(expired)
+            moments.append(expired.event_times + self._ttl)
+            self.streams.forget(silent)
+        self.settled = settled
+        known = join_states(before)
+        if self.n_windows:
+            self.window = join_states([self.window, read])
+            self._n_told += len(read)
+        else:
+            self.first += len(read)
+        return Arrivals(
+            read, moved, record_times, join_states(returned), np.concatenate(moments), known.at(np.argsort(known.slots))
+        )
+
+    def nothing(self) -> Arrivals:
+        """Return what a batch does that brings nothing."""
+        none = _no_states(self.n_dims)
+        no_times: Int64s = np.empty(0, dtype=np.int64)
+        return Arrivals(none, np.empty(0, dtype=np.bool_), no_times, none, no_times, none)
+
+    @property
+    def n_applied(self) -> int:
+        """How many readings were applied, as far as some window counts them."""
+        return self.first + len(self.window)
+
+    def count_from(self, number: int) -> None:
+        """Keep readings for one more window join, which counts from that number on."""
+        if not self.n_windows:  # else all that came since is counted, and what came is numbered already
+            self.first = number
+        self.n_windows += 1
+
+    def count_no_more(self) -> None:
+        """Keep readings for one window join less."""
+        self.n_windows -= 1
+        if not self.n_windows:
+            self.drop_first(len(self.window))
+
+    def drop_first(self, n: int) -> None:
+        """Forget the first ``n`` readings that are in the window."""
+        self.window = self.window.at(slice(n, None))
+        self.first += n
+
+    # -- what is known ------------------------------------------------------------------------------------
+
+    def states(self, slots: Int32s) -> States:
+        """Return the last reading of streams; event time NEVER: there is none."""
+        table = self.streams
+        values, codes = self._split(table.values[:, slots])
+        return States(slots, table.last_times[slots], table.ordinals[slots], values, codes)
+
+    def known(self) -> States:
+        """Return the last reading of every stream that is known, ascending by slot."""
+        return self.states(self.streams.seen_slots())
+
+    def own(self, slots: Int32s) -> Bools:
+        """Return which streams are this shard's own, bool[n]."""
+        return self.owns(self.streams.ids_of(np.ascontiguousarray(slots)).hashes)
+
+    def owns(self, hashes: UInt64s) -> Bools:
+        """Return which hashes of ids are of this shard, bool[n]."""
+        owned: Bools = shards_of(hashes, self._n_shards) == self._shard
+        return owned
+
+    def columns(self, states: States) -> Float64s:
+        """Return the dimensions and then the attributes as numbers, float64[c, n]; -inf: no number."""
+        if not self.feed.attributes:
+            return states.values
+        return np.vstack([states.values, self._numbers[:, states.codes]])
+
+    def fits(self, where: Where, codes: Int32s) -> Bools:
+        """Return which attribute codes fit a condition, bool[n]."""
+        return self._conditions.fits_where(where, codes) if where else np.ones(codes.size, dtype=np.bool_)
+
+    def handles(self, field: str, states: States) -> npt.NDArray[np.generic]:
+        """Return what tells apart the texts of a field: equal handles, equal texts."""
+        if field == self.feed.stream_id:
+            return states.slots
+        if field in self.feed.dimensions:
+            row: Float64s = states.values[self.feed.dimensions.index(field)]
+            return row
+        return states.codes
+
+    def texts(self, field: str, states: States) -> list[str | None]:
+        """Return the text of a field of each state, by which joins compare; None: equal to nothing. O(n), in Python."""
+        if field == self.feed.stream_id:
+            ids = self.streams.ids_of(states.slots)
+            return [json.dumps(ids.text(i), ensure_ascii=False) for i in range(len(ids))]
+        if field in self.feed.dimensions:
+            return [repr(number + 0.0) for number in states.values[self.feed.dimensions.index(field)].tolist()]
+        place = self.feed.attributes.index(field)
+        texts = {code: self._conditions.text(code).split(SEPARATOR)[place] for code in np.unique(states.codes).tolist()}
+        found = [texts[code] for code in states.codes.tolist()]
+        return [None if text in _EQUAL_TO_NOTHING else text for text in found]
+
+    # -- state --------------------------------------------------------------------------------------------
+
+    def take_touched(self, held: Readings | None) -> JoinRows | None:
+        """Return what changed since the last call, with the readings newly held; None: nothing."""
+        streams = self._rows(self.streams.take_touched())
+        window = None
+        if self._n_told:
+            window = self._window_rows(len(self.window) - min(self._n_told, len(self.window)), len(self.window))
+            self._n_told = 0
+        has_streams = len(streams.ids) > 0
+        if not has_streams and held is None and window is None:
+            return None
+        return JoinRows(streams if has_streams else None, held, window, self.streams.n_recounted)
+
+    def pages(self, size: int) -> list[JoinRows]:
+        """Return all streams and windows as pages of ``size`` rows."""
+        slots = self.streams.seen_slots()
+        pages = [JoinRows(n_recounted=self.streams.n_recounted)]
+        for begin in range(0, slots.size, size):
+            pages.append(JoinRows(self._rows(self.streams.rows_of(slots[begin : begin + size]))))
+        if self.n_windows:
+            begins = range(0, max(len(self.window), 1), size)
+            pages += [JoinRows(window=self._window_rows(begin, begin + size)) for begin in begins]
+        return pages
+
+    def restore(self, rows: JoinRows) -> None:
+        """Set streams and windows as another shard's ``take_touched`` or ``pages`` gave them."""
+        self.streams.n_recounted = max(self.streams.n_recounted, rows.n_recounted)
+        if rows.streams is not None:
+            streams = rows.streams
+            if streams.attributes is not None:
+                codes = self._learn(streams.attributes)
+                streams = replace(streams, values=np.vstack([streams.values, codes]), attributes=None)
+            self.streams.put_rows(streams)
+        if rows.window is not None:
+            new, readings = rows.window, rows.window.readings
+            if new.first != self.n_applied:  # what came between has gone again, and all that was before it
+                self.drop_first(len(self.window))
+                self.first = new.first
+            codes = (
+                self._learn(readings.attributes)
+                if readings.attributes is not None
+                else np.zeros(len(readings), dtype=np.int32)
+            )
+            slots = self.streams.slots_of(readings.ids)
+            states = States(slots, readings.event_times, new.ordinals, readings.values, codes)
+            self.window = join_states([self.window, states])
+
+    @property
+    def _ttl(self) -> int:
+        assert self.feed.stream_ttl_ms is not None
+        return self.feed.stream_ttl_ms
+
+    def _window_rows(self, begin: int, end: int) -> WindowRows:
+        rows = self.window.at(slice(begin, end))
+        attributes = self._attributes(rows.codes) if self.feed.attributes else None
+        n = len(rows)
+        readings = Readings(self._ids_of(rows.slots), rows.event_times, np.zeros(n, np.int64), rows.values, attributes)
+        return WindowRows(self.first + begin, readings, rows.ordinals)
+
+    def _ids_of(self, slots: Int32s) -> Ids:
+        return self.streams.ids_of(np.ascontiguousarray(slots))
+
+    def _rows(self, rows: StreamRows) -> StreamRows:
+        if not self.feed.attributes:
+            return rows
+        values, codes = self._split(rows.values)
+        return replace(rows, values=values, attributes=self._attributes(codes))
+
+    # -- attributes ---------------------------------------------------------------------------------------
+
+    def _carrying_codes(self, readings: Readings) -> Readings:
+        if readings.attributes is None:
+            return readings
+        return replace(readings, values=np.vstack([readings.values, self._learn(readings.attributes)]))
+
+    def _split(self, carried: Float64s) -> tuple[Float64s, Int32s]:
+        values = np.ascontiguousarray(carried[: self.n_dims])
+        if not self.feed.attributes:
+            return values, np.zeros(carried.shape[1], dtype=np.int32)
+        return values, carried[self.n_dims].astype(np.int32)
+
+    def _learn(self, attributes: Attributes) -> Int32s:
+        conditions = self._conditions
+        if conditions.n_codes > max(CODES_MIN, 2 * (self.streams.n_slots + len(self.window))):
+            used = np.concatenate([self.streams.values[self.n_dims].astype(np.int32), self.window.codes])
+            conditions.forget_all_but(np.unique(used))
+        codes = conditions.learn(attributes.texts)
+        n_more = int(codes.max(initial=-1)) + 1 - self._numbers.shape[1]
+        if n_more > 0:
+            more = np.full((len(self.feed.attributes), n_more + self._numbers.shape[1]), -np.inf)
+            self._numbers = np.hstack([self._numbers, more])
+        for code, text in zip(codes.tolist(), attributes.texts, strict=True):
+            self._numbers[:, code] = [_number(one) for one in text.split(SEPARATOR)]
+        return codes[attributes.codes]
+
+    def _attributes(self, codes: Int32s) -> Attributes:
+        distinct, local = np.unique(codes, return_inverse=True)
+        texts = tuple(self._conditions.text(code) for code in distinct.tolist())
+        return Attributes(local.astype(np.int32), texts)
+
+    def _check(self) -> None:
+        """State every invariant; for tests."""
+        self.streams._check()
+        self._conditions._check()
+        assert self.n_windows or not len(self.window)
+
+
+def _number(text: str) -> float:
+    """Return the number that an attribute's text stands for; -inf: none. A string's text begins with a quote."""
+    try:
+        return float(text)
+    except ValueError:
+        return -np.inf
+
+
+def _no_states(n_dims: int) -> States:
+    no_times: Int64s = np.empty(0, dtype=np.int64)
+    none: Int32s = np.empty(0, dtype=np.int32)
+    return States(none, no_times, none, np.empty((n_dims, 0)), none)
+
+
+class Past:
+    """What the streams of a feed were at any moment of one batch.
+
+    Parameters
+    ----------
+    positions : int64[n], where each reading of ``arrivals`` stands in the batch's order; ascending.
+    """
+
+    def __init__(self, feed: JoinFeed, arrivals: Arrivals, positions: Int64s) -> None:
+        self._feed, self._arrivals = feed, arrivals
+        self.positions = positions
+        self._order = np.lexsort((positions, arrivals.read.slots))
+        self._slots = arrivals.read.slots[self._order].astype(np.int64)
+        self._scale = int(positions.max(initial=0)) + 2
+        self._keys = self._slots * self._scale + positions[self._order]
+
+    def at(self, slots: Int32s, positions: Int64s) -> States:
+        """Return what each stream was right after ``positions``."""
+        bounded = np.minimum(positions, self._scale - 1)
+        found = np.searchsorted(self._keys, slots * np.int64(self._scale) + bounded, side="right") - 1
+        in_batch = found >= 0
+        in_batch[in_batch] = self._slots[found[in_batch]] == slots[in_batch]
+        before = self._arrivals.before
+        rows = np.searchsorted(before.slots, slots)
+        rows[rows == len(before)] = 0
+        touched = before.slots[rows] == slots if len(before) else np.zeros(slots.size, dtype=np.bool_)
+        states = self._feed.states(slots)
+        for chosen, source, at in (
+            (touched & ~in_batch, before, rows),
+            (in_batch, self._arrivals.read, self._order[found] if self._order.size else found),
+        ):
+            picked = source.at(at[chosen]) if chosen.any() else None
+            if picked is not None:
+                states.event_times[chosen], states.ordinals[chosen] = picked.event_times, picked.ordinals
+                states.values[:, chosen], states.codes[chosen] = picked.values, picked.codes
+        return states

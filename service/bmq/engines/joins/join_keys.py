@@ -1,0 +1,31 @@
+"""The texts by which joins compare, as numbers."""
+
+import numpy as np
+
+from bmq.engines.joins.join_feed import JoinFeed, States
+from bmq.records import Int64s
+
+NO_KEY = -1  # equal to nothing
+
+
+class KeyTable:
+    """Numbers of texts, the same for both sides of a join. Keeps each text it has met: its owner makes a new one."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def numbers(self, feed: JoinFeed, field: str | None, states: States) -> Int64s:
+        """Return the number of a field's text in each state, int64[n]; NO_KEY: equal to nothing; 0 for no field.
+
+        O(n log n), and a dictionary look-up for each distinct one.
+        """
+        if field is None:
+            return np.zeros(len(states), dtype=np.int64)
+        _, first, inverse = np.unique(feed.handles(field, states), return_index=True, return_inverse=True)
+        texts = feed.texts(field, states.at(first))
+        table = self._numbers
+        found = [NO_KEY if text is None else table.setdefault(text, len(table)) for text in texts]
+        return np.array(found, dtype=np.int64)[inverse]

@@ -1,0 +1,116 @@
+"""Events of joins by slot, their order, and what they are made into.
+
+One row is one event: which query, which two streams, what the two were, and where in its batch it belongs.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bmq.engines.joins.join_feed import JoinFeed, States, join_states
+from bmq.records import NEVER, Int8s, Int32s, Int64s, JoinedPairs, JoinQuery, PairSide
+
+
+@dataclass(frozen=True, slots=True)
+class PairEvents:
+    """Events of joins of two feeds, one row each.
+
+    Attributes
+    ----------
+    queries : int32[n], slots.
+    positions : int64[n], where in the batch; equal where one reading, expiry or command causes them.
+    signs, reasons : int8[n].
+    moments : int64[n], of an expiry; NEVER: the event has the later of the two event times.
+    left, right : States, n rows each; event time NEVER: the event has no such side.
+    record_times : int64[n], -1 where no reading caused it.
+    """
+
+    queries: Int32s
+    positions: Int64s
+    signs: Int8s
+    reasons: Int8s
+    moments: Int64s
+    left: States
+    right: States
+    record_times: Int64s
+
+    def __len__(self) -> int:
+        return self.queries.size
+
+    @property
+    def event_times(self) -> Int64s:
+        """Epoch ms of each event, int64[n]."""
+        later = np.maximum(self.left.event_times, self.right.event_times)
+        return np.where(self.moments == NEVER, later, self.moments)
+
+    def at(self, rows: Int64s) -> "PairEvents":
+        """Return the events in ``rows``, in that order."""
+        return PairEvents(
+            self.queries[rows],
+            self.positions[rows],
+            self.signs[rows],
+            self.reasons[rows],
+            self.moments[rows],
+            self.left.at(rows),
+            self.right.at(rows),
+            self.record_times[rows],
+        )
+
+
+def join_events(parts: Sequence[PairEvents]) -> PairEvents:
+    """Return the events of all parts, in their order; at least one part."""
+    return PairEvents(
+        np.concatenate([part.queries for part in parts]),
+        np.concatenate([part.positions for part in parts]),
+        np.concatenate([part.signs for part in parts]),
+        np.concatenate([part.reasons for part in parts]),
+        np.concatenate([part.moments for part in parts]),
+        join_states([part.left for part in parts]),
+        join_states([part.right for part in parts]),
+        np.concatenate([part.record_times for part in parts]),
+    )
+
+
+def telling_order(events: PairEvents, feeds: tuple[JoinFeed, JoinFeed], query_id: Callable[[int], str]) -> Int64s:
+    """Return the order in which events are told.
+
+    By position; leaves, then enters, then what has no sign; by query id; what has a sign by left and right stream id.
+    Ids by their UTF-8 bytes.
+    """
+    group = np.where(events.signs == 0, 2, events.signs)
+    queries = _ranks(events.queries, query_id)
+    left, right = (
+        _ranks(side.slots, feed.streams.text_of) for side, feed in zip((events.left, events.right), feeds, strict=True)
+    )
+    # The sort is stable: what windows hold stays in the order in which it was applied.
+    has_sign = events.signs != 0
+    return np.lexsort((right * has_sign, left * has_sign, queries, group, events.positions))
+
+
+def _ranks(slots: Int32s, text: Callable[[int], str]) -> Int64s:
+    distinct, inverse = np.unique(slots, return_inverse=True)
+    keys = [text(slot).encode() for slot in distinct.tolist()]
+    ranks = np.empty(distinct.size, dtype=np.int64)
+    ranks[sorted(range(distinct.size), key=keys.__getitem__)] = np.arange(distinct.size)
+    return ranks[inverse]
+
+
+def to_pairs(events: PairEvents, left: JoinFeed, right: JoinFeed, query: Callable[[int], JoinQuery]) -> JoinedPairs:
+    """Return the events, in their order, with ids and definitions in place of slots."""
+    distinct, query_rows = np.unique(events.queries, return_inverse=True)
+    return JoinedPairs(
+        tuple(query(slot) for slot in distinct.tolist()),
+        query_rows.astype(np.int32),
+        events.signs,
+        events.reasons,
+        events.event_times,
+        _side(left, events.left),
+        _side(right, events.right),
+        events.record_times,
+    )
+
+
+def _side(feed: JoinFeed, states: States) -> PairSide:
+    ids = feed.streams.ids_of(np.ascontiguousarray(states.slots, dtype=np.int32))
+    return PairSide(feed.feed.name, ids, states.event_times, states.ordinals, states.values)

@@ -1,0 +1,110 @@
+"""What goes into tracked pairs and what comes out, as columns; in kernels the latter are records."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bmq.kernels.tracking.tracking_events import EVENT, Items
+from bmq.kernels.tracking.tracking_rows import Records
+from bmq.records import Float64s, Int8s, Int32s, Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class PairItems:
+    """What happens to pairs, as columns of n, in any order.
+
+    Attributes
+    ----------
+    queries, streams : int32[n], slots.
+    moments : int64[n], epoch ms at which it happens: the reading's time, or the due of a timer.
+    classes : int8[n], order at one moment: AT_READING, AT_STREAM_EXPIRY, AT_QUERY_EXPIRY; then the given order.
+    actions : int8[n], IN and OUT, the crossings; END: the membership ends at once, and nothing waits any more.
+    reasons : int8[n], `Reason`.
+    event_times : int64[n], epoch ms; the moments, but for passes.
+    ordinals, rows, passes : int32[n], given back in the event.
+    values : float64[d, n], the stream's.
+    """
+
+    queries: Int32s
+    streams: Int32s
+    moments: Int64s
+    classes: Int8s
+    actions: Int8s
+    reasons: Int8s
+    event_times: Int64s
+    ordinals: Int32s
+    rows: Int32s
+    passes: Int32s
+    values: Float64s
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Events, as columns of n; those of a pair in order, and the pairs in none.
+
+    Attributes
+    ----------
+    queries, streams : int32[n], slots.
+    moments : int64[n], epoch ms at which it is said: that of the item, or when what waited was due.
+    classes : int8[n], the item's; FIRED, after AT_READING and before all others, where something waited.
+    signs, reasons : int8[n], `Sign` and `Reason`.
+    event_times : int64[n], epoch ms.
+    ordinals : int32[n].
+    confirmed_times : int64[n], epoch ms; NEVER where nothing was waited for.
+    began : int64[n], epoch ms at which a transition began; NEVER in border events.
+    rows : int32[n], the item's; -1 where something waited.
+    passes : int32[n], the item's.
+    values : float64[d, n].
+    n_suppressed : how many events there would be more without cooldown and max_events.
+    """
+
+    queries: Int32s
+    streams: Int32s
+    moments: Int64s
+    classes: Int8s
+    signs: Int8s
+    reasons: Int8s
+    event_times: Int64s
+    ordinals: Int32s
+    confirmed_times: Int64s
+    began: Int64s
+    rows: Int32s
+    passes: Int32s
+    values: Float64s
+    n_suppressed: int
+
+    def __len__(self) -> int:
+        return self.queries.size
+
+
+_DTYPES = ("i4", "i4", "i8", "i1", "i1", "i1", "i8", "i4", "i4", "i4", "f8")
+
+
+def as_columns(items: PairItems) -> Items:
+    """Return the items for kernels: those are compiled for arrays that are contiguous and writable."""
+    return Items(
+        *(
+            np.require(getattr(items, name), dtype, ("C_CONTIGUOUS", "WRITEABLE"))
+            for name, dtype in zip(Items._fields, _DTYPES, strict=True)
+        )
+    )
+
+
+def room(n: int, n_dims: int) -> tuple[Records, Float64s]:
+    """Return arrays for ``n`` events: EVENT[n], and their values, float64[n, d]."""
+    return np.empty(n, dtype=EVENT), np.empty((n, n_dims))
+
+
+def as_told(parts: list[tuple[Records, Float64s]], n_dims: int, n_suppressed: int) -> Told:
+    """Return the events of all ``parts``, arrays as of ``room``."""
+    events, values = parts[0] if len(parts) == 1 else _joined(parts, n_dims)
+    columns = {name: np.ascontiguousarray(events[name]) for name in EVENT.names or ()}
+    return Told(**columns, values=np.ascontiguousarray(values.T), n_suppressed=n_suppressed)
+
+
+def _joined(parts: list[tuple[Records, Float64s]], n_dims: int) -> tuple[Records, Float64s]:
+    empty_events, empty_values = room(0, n_dims)
+    return (
+        np.concatenate([empty_events, *(events for events, _ in parts)]),
+        np.concatenate([empty_values, *(values for _, values in parts)]),
+    )

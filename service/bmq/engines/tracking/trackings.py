@@ -1,0 +1,285 @@
+"""Tracked pairs of one feed and shard: noise options and transition queries.
+
+A query that says more than its region does (`RegionQuery.is_tracked`) has a row for each stream that it remembers
+something of. Knows pairs and time, no regions: `engines.border` finds the crossings, this says which become events,
+and when. The rules are in docs/semantics.md; the machines are `kernels.tracking.noise` and `kernels.tracking.tran_seq`.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from bmq.engines.tracking.tracking_items import PairItems as PairItems
+from bmq.engines.tracking.tracking_items import Told as Told
+from bmq.engines.tracking.tracking_items import as_columns, as_told, room
+from bmq.engines.tracking.tracking_table import PairTable
+from bmq.kernels.tracking import pending as waits_kernel
+from bmq.kernels.tracking import tracking_rows as rows_kernel
+from bmq.kernels.tracking.noise import fire_memberships, run_memberships, set_told
+from bmq.kernels.tracking.tracking_events import AT_QUERY_EXPIRY as AT_QUERY_EXPIRY
+from bmq.kernels.tracking.tracking_events import AT_READING as AT_READING
+from bmq.kernels.tracking.tracking_events import AT_STREAM_EXPIRY as AT_STREAM_EXPIRY
+from bmq.kernels.tracking.tracking_events import END as END
+from bmq.kernels.tracking.tracking_events import FIRED as FIRED
+from bmq.kernels.tracking.tracking_events import IN as IN
+from bmq.kernels.tracking.tracking_events import OUT as OUT
+from bmq.kernels.tracking.tracking_rows import FAR, Records
+from bmq.kernels.tracking.tracking_rows import LOUD as LOUD
+from bmq.kernels.tracking.tracking_rows import NO as NO
+from bmq.kernels.tracking.tracking_rows import SILENT as SILENT
+from bmq.kernels.tracking.tran_seq import fire_transitions, run_transitions
+from bmq.records import Bools, Ids, Int8s, Int32s, Int64s, PairRows, RegionQuery
+
+INITIAL_QUERIES = 64  # doubles as needed
+
+
+class Pairs:
+    """The rows of all tracked queries. Memory: see `PairTable`; 40 bytes a query slot."""
+
+    def __init__(self, n_dims: int) -> None:
+        self._n_dims = n_dims
+        self._options = _no_options(INITIAL_QUERIES)
+        self._memberships = PairTable(n_dims, keeps_history=True)
+        self._transitions = PairTable(n_dims, keeps_history=False)
+
+    def __len__(self) -> int:
+        return len(self._memberships) + len(self._transitions)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return self._memberships.nbytes + self._transitions.nbytes + self._options.nbytes
+
+    @property
+    def n_pending(self) -> int:
+        """How many crossings wait."""
+        return self._memberships.count(rows_kernel.N_WAITING) + self._transitions.count(rows_kernel.N_WAITING)
+
+    @property
+    def accesses(self) -> int:
+        """Accesses of Tran-Seq so far, as the paper counts them."""
+        return self._transitions.count(rows_kernel.ACCESSES)
+
+    def next_due(self) -> int:
+        """Return a time, epoch ms, before which nothing is due: while S is not behind it, ``run`` need not be called.
+
+        Cost: O(1).
+        """
+        return min(self._memberships.count(rows_kernel.NEXT_DUE), self._transitions.count(rows_kernel.NEXT_DUE))
+
+    # -- queries ------------------------------------------------------------------------------------------
+
+    def set_options(self, query: int, options: RegionQuery, last_times: Int64s | None = None) -> None:
+        """Register a query slot, or change the options of one whose rows stay; ``last_times`` is as of ``run``.
+
+        What waits keeps its begin and waits as long as the new options say. Another cooldown counts from the last +,
+        unless the one before was over already, and another number of events from the first event. Where there was
+        none before, they count from the next: what was told then is not kept for all pairs.
+        A query that becomes of the other kind has no rows. Cost: O(rows of the query).
+        """
+        while query >= self._options.size:
+            self._options = np.concatenate([self._options, _no_options(self._options.size)])
+        option = self._options[query]
+        rows = self._rows_of(query)
+        pattern = 0 if options.pattern is None else int(options.pattern)
+        assert not rows.size or (option["pattern"] > 0) == (pattern > 0), (
+            f"query slot {query} has rows of the other kind"
+        )
+        max_events = -1 if options.max_events is None else options.max_events
+        cooldown = int(option["cooldown"])
+        if cooldown == options.cooldown_ms:
+            cooldown = FAR
+        elif not (cooldown and options.cooldown_ms):
+            cooldown = -1
+        is_count_new = bool(option["max_events"] < 0 or max_events < 0)
+        option["pattern"] = pattern
+        option["stay"] = options.within_ms if pattern else options.stay_for_ms
+        option["away"] = options.within_ms if pattern else options.away_for_ms
+        option["cooldown"], option["max_events"] = options.cooldown_ms, max_events
+        seen = _unseen() if last_times is None else last_times
+        waits_kernel.begin_history(self._table_of(query).state, self._options, rows, cooldown, is_count_new, seen)
+
+    def rows_of(self, query: int) -> tuple[Int32s, Int8s, Bools]:
+        """Return the streams that the query remembers: slots, NO, LOUD or SILENT, and whether they are inside."""
+        table, rows = self._table_of(query), self._rows_of(query)
+        flags = table.flags_of(rows)
+        rows, flags = rows[flags > 0], flags[flags > 0]
+        told = (flags & rows_kernel.TOLD) >> rows_kernel.TOLD_SHIFT
+        streams: Int32s = table.state.rows["stream"][rows]
+        return streams, told.astype(np.int8), flags & rows_kernel.INSIDE > 0
+
+    def rows_of_streams(self, streams: Int32s) -> tuple[Int32s, Int32s]:
+        """Return (query slots, stream slots) of all pairs of some streams, each given once. O(pairs)."""
+        found = []
+        for table in (self._memberships, self._transitions):
+            records = table.state.rows[table.kept_rows()]
+            found.append(records[np.isin(records["stream"], streams)])
+        records = np.concatenate(found)
+        return np.ascontiguousarray(records["query"]), np.ascontiguousarray(records["stream"])
+
+    def set_told(self, query: int, streams: Int32s, told: Int8s | int) -> None:
+        """Let streams (each once) be inside, told as given without a word, and nothing wait."""
+        assert self._table_of(query) is self._memberships, f"query slot {query} is a transition query: nobody is told"
+        queries = np.full(streams.size, query, dtype=np.int32)
+        rows = self._memberships.find_or_add(self._options, queries, streams.astype(np.int32))
+        codes = np.broadcast_to(told, streams.size).astype(np.int32)
+        set_told(self._memberships.state, self._options, rows, codes)
+
+    def flush(self, query: int) -> Told:
+        """Tell now what waits in a border query, confirmed when it began."""
+        assert self._table_of(query) is self._memberships, f"query slot {query} is a transition query: drop what waits"
+        rows = self._rows_of(query)
+        rows = rows[self._memberships.flags_of(rows) & rows_kernel.WAITS > 0]
+        n_before = self._n_suppressed()
+        events, values = room(rows.size, self._n_dims)
+        state = self._memberships.state
+        n = fire_memberships(state, self._options, rows, state.rows["begin"][rows], events, values)
+        return as_told([(events[:n], values[:n])], self._n_dims, self._n_suppressed() - n_before)
+
+    def forget(self, query: int) -> None:
+        """Remove all rows of a query without a word, and note no change: replicas do it by the same command."""
+        rows_kernel.remove_all(self._table_of(query).state, self._options, self._rows_of(query))
+
+    # -- time ---------------------------------------------------------------------------------------------
+
+    def run(self, items: PairItems, settled: int, last_times: Int64s | None = None) -> Told:
+        """Apply items and tell what is due.
+
+        Each pair's items in order of (moment, class, given order), with what waits told in between: before a later
+        moment than its due, and at its due after the readings. Then all that was due before ``settled``.
+
+        Parameters
+        ----------
+        items : of registered query slots.
+        settled : epoch ms
+            S with this batch.
+        last_times : int64[n_streams], epoch ms
+            The last applied reading of each stream slot; its crossings are in ``items`` or were in earlier ones. A
+            cooldown that ended before it is forgotten, which frees the row of a pair that is outside and waits for
+            nothing. None: none is.
+
+        Notes
+        -----
+        Cost: O(n log n), and the blocks of rows in which something may be due.
+        """
+        columns = as_columns(items)
+        seen = _unseen() if last_times is None else last_times
+        order = np.lexsort((columns.classes, columns.moments))
+        are_transitions = self._options["pattern"][columns.queries[order]] > 0
+        n_before = self._n_suppressed()
+        parts = []
+        for table, run, fire, chosen in (
+            (self._memberships, run_memberships, fire_memberships, order[~are_transitions]),
+            (self._transitions, run_transitions, fire_transitions, order[are_transitions]),
+        ):
+            if chosen.size:
+                events, values = room(2 * chosen.size, self._n_dims)
+                done, n = 0, 0
+                while True:
+                    done, n = run(table.state, self._options, columns, chosen, done, events, values, n)
+                    if done == chosen.size:
+                        break
+                    table.grow()
+                parts.append((events[:n], values[:n]))
+            if table.count(rows_kernel.NEXT_DUE) < settled:
+                rows, dues = waits_kernel.find_due(table.state, self._options, settled, seen)
+                events, values = room(rows.size, self._n_dims)
+                n = fire(table.state, self._options, rows, dues, events, values)
+                parts.append((events[:n], values[:n]))
+        return as_told(parts, self._n_dims, self._n_suppressed() - n_before)
+
+    # -- state --------------------------------------------------------------------------------------------
+
+    def take_touched(self, query_id_of: Callable[[int], str], ids_of: Callable[[Int32s], Ids]) -> PairRows:
+        """Return the pairs changed since the last call, as they are now; remove the rows that hold nothing.
+
+        Called once a batch: a row whose pair is gone stays until then.
+        """
+        tables = (self._memberships, self._transitions)
+        chosen = [(table, waits_kernel.take_touched(table.state)) for table in tables]
+        taken = self._pair_rows(chosen, query_id_of, ids_of)
+        for table, rows in chosen:
+            waits_kernel.remove_gone(table.state, self._options, rows)
+        return taken
+
+    def snapshot(
+        self, query_id_of: Callable[[int], str], ids_of: Callable[[Int32s], Ids], n_rows: int
+    ) -> Iterator[PairRows]:
+        """Yield all pairs in pages of at most ``n_rows``."""
+        for table in (self._memberships, self._transitions):
+            rows = table.kept_rows()
+            for begin in range(0, rows.size, n_rows):
+                yield self._pair_rows([(table, rows[begin : begin + n_rows])], query_id_of, ids_of)
+
+    def put_rows(
+        self, rows: PairRows, slot_of_query: Callable[[str], int], slots_of_streams: Callable[[Ids], Int32s]
+    ) -> None:
+        """Set pairs as another's ``take_touched`` or ``snapshot`` gave them; their queries are registered."""
+        slots = np.array([slot_of_query(query_id) for query_id in rows.query_ids], dtype=np.int32)
+        queries, streams = slots[rows.query_rows], slots_of_streams(rows.ids).astype(np.int32)
+        are_transitions = self._options["pattern"][queries] > 0
+        for table, chosen in ((self._memberships, ~are_transitions), (self._transitions, are_transitions)):
+            if not chosen.any():
+                continue
+            places = table.find_or_add(self._options, queries[chosen], streams[chosen])
+            state = table.state
+            state.rows["begin"][places] = rows.begins[chosen]
+            state.rows["ordinal"][places] = rows.ordinals[chosen]
+            state.rows["reason"][places] = rows.reasons[chosen]
+            state.values[places] = rows.values[:, chosen].T
+            if state.history.size:
+                state.history["last_entered"][places] = rows.last_entered[chosen]
+                state.history["n_events"][places] = rows.n_events[chosen]
+            waits_kernel.set_flags(state, self._options, places, rows.flags[chosen])
+
+    def _pair_rows(
+        self,
+        chosen: list[tuple[PairTable, Int32s]],
+        query_id_of: Callable[[int], str],
+        ids_of: Callable[[Int32s], Ids],
+    ) -> PairRows:
+        records = np.concatenate([table.state.rows[rows] for table, rows in chosen])
+        history = np.concatenate([table.history_of(rows) for table, rows in chosen])
+        distinct, query_rows = np.unique(records["query"], return_inverse=True)
+        return PairRows(
+            query_ids=tuple(query_id_of(int(slot)) for slot in distinct),
+            query_rows=query_rows.astype(np.int32),
+            ids=ids_of(np.ascontiguousarray(records["stream"])),
+            flags=records["flags"] & ~np.uint8(rows_kernel.TOUCHED),
+            reasons=np.ascontiguousarray(records["reason"]),
+            ordinals=np.ascontiguousarray(records["ordinal"]),
+            begins=np.ascontiguousarray(records["begin"]),
+            values=np.ascontiguousarray(np.concatenate([table.state.values[rows] for table, rows in chosen]).T),
+            last_entered=np.ascontiguousarray(history["last_entered"]),
+            n_events=np.ascontiguousarray(history["n_events"]),
+        )
+
+    def _table_of(self, query: int) -> PairTable:
+        is_transition = query < self._options.size and self._options[query]["pattern"]
+        return self._transitions if is_transition else self._memberships
+
+    def _rows_of(self, query: int) -> Int32s:
+        if query >= self._options.size:
+            return np.empty(0, dtype=np.int32)
+        return rows_kernel.rows_of(self._table_of(query).state, self._options, query)
+
+    def _n_suppressed(self) -> int:
+        return self._memberships.count(rows_kernel.N_SUPPRESSED)
+
+    def _check(self) -> None:
+        """State every invariant of the pairs; for tests."""
+        for table, are_transitions in ((self._memberships, False), (self._transitions, True)):
+            table._check(self._options)
+            # A row is in the table of its query's kind.
+            queries = table.state.rows["query"][table.kept_rows()]
+            assert ((self._options["pattern"][queries] > 0) == are_transitions).all()
+
+
+def _unseen() -> Int64s:
+    return np.empty(0, dtype=np.int64)
+
+
+def _no_options(n: int) -> Records:
+    options = np.zeros(n, dtype=rows_kernel.OPTIONS)
+    options["first"] = -1
+    return options

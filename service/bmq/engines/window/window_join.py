@@ -1,0 +1,195 @@
+"""Window joins of two feeds: which pairs of readings within sliding windows satisfy which queries.
+
+Spatial Join CQ: pairs of readings are points, the queries' conjunctions are boxes.
+
+    windows ─► pairs that boxes hold (window_search) ─► since, where ─► in order
+
+Knows rows and slots. What a window still holds is for its owner to say, who asks `WindowJoin.keep`.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bmq.engines.window.window_boxes import WindowBoxes
+from bmq.engines.window.window_records import Fits, Window, WindowConditions, WindowPairs
+from bmq.engines.window.window_search import CLUSTER, Costs, WindowSearch
+from bmq.index.base import MatchIndex
+from bmq.index.match.select_index import SelectIndex
+from bmq.records import NEVER, Bools, Int32s, Int64s, JoinQuery
+
+__all__ = ["Window", "WindowJoin", "WindowPairs"]
+
+COSTS = Costs()
+ALL_GONE = 2**63 - 1  # the number of a first reading that never comes
+
+
+_Found = tuple[Int32s, Int32s, Int32s]  # queries, left rows, right rows
+
+
+class WindowJoin:
+    """All window joins of one left and one right feed, by query slot.
+
+    Parameters
+    ----------
+    n_left_columns, n_right_columns : columns of a window of each side.
+    make : makes an index of so many dimensions.
+    cluster, costs : as in `window_search`; tests make clusters small, and one way free.
+
+    Notes
+    -----
+    Source: Lim et al., *Continuous Query Processing in Data Streams Using Duality of Data and Queries*, SIGMOD 2006,
+    section 6.
+    Departures: see `window_space` and `window_search`.
+    """
+
+    def __init__(
+        self,
+        n_left_columns: int,
+        n_right_columns: int,
+        *,
+        make: Callable[[int], MatchIndex] = SelectIndex,
+        cluster: int = CLUSTER,
+        costs: Costs = COSTS,
+    ) -> None:
+        self._n_columns = (n_left_columns, n_right_columns)
+        self._cluster = cluster
+        self._costs = costs
+        self._queries: dict[int, JoinQuery] = {}
+        self._boxes = WindowBoxes(make)
+        self._since: Int64s = np.zeros((2, 0), dtype=np.int64)  # by side and slot, ALL_GONE: no query
+        self._longest_ms: Int64s = np.zeros((2, 0), dtype=np.int64)  # by side and slot, -1: no such window
+        self._longest_count: Int64s = np.zeros((2, 0), dtype=np.int64)  # by side and slot, 0: no such window
+        self._has_where: Bools = np.zeros((2, 0), dtype=np.bool_)
+
+    def __len__(self) -> int:
+        return len(self._queries)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the indexes, and of what is kept by slot."""
+        by_slot = (self._since, self._longest_ms, self._longest_count, self._has_where)
+        return self._boxes.nbytes + sum(column.nbytes for column in by_slot)
+
+    def put(self, slot: int, query: JoinQuery, since: tuple[int, int]) -> None:
+        """Register a query.
+
+        Parameters
+        ----------
+        slot : a small number that is not in use.
+        query : one without alternatives finds nothing; windows are kept for it, though.
+        since : the number of the first reading of each side that counts.
+
+        Raises
+        ------
+        ValueError
+            The slot is in use.
+        """
+        if slot in self._queries:
+            raise ValueError(f"query slot {slot} is in use: remove its query first.")
+        n_more = slot + 1 - self._since.shape[1]
+        if n_more > 0:
+            n_more = max(n_more, self._since.shape[1])
+            room = ((0, 0), (0, n_more))
+            self._since = np.pad(self._since, room, constant_values=ALL_GONE)
+            self._longest_ms = np.pad(self._longest_ms, room, constant_values=-1)
+            self._longest_count = np.pad(self._longest_count, room)
+            self._has_where = np.pad(self._has_where, room)
+        self._queries[slot] = query
+        self._since[:, slot] = since
+        for side, one in enumerate((query.left, query.right)):
+            self._longest_ms[side, slot] = -1 if one.window_ms is None else one.window_ms
+            self._longest_count[side, slot] = one.window_count or 0
+            self._has_where[side, slot] = bool(one.where)
+        self._boxes.put(slot, query)
+
+    def remove(self, slot: int) -> None:
+        """Forget a query.
+
+        Raises
+        ------
+        KeyError
+            The slot is not in use.
+        """
+        del self._queries[slot]
+        self._since[:, slot], self._longest_ms[:, slot], self._longest_count[:, slot] = ALL_GONE, -1, 0
+        self._boxes.remove(slot)
+
+    def find(self, left: Window, right: Window, fits: Fits) -> WindowPairs:
+        """Return the pairs whose later reading is new, that is, has a position from 0 on.
+
+        Parameters
+        ----------
+        fits : asked with a side, a condition and codes of attributes, tells which of the codes it fits; it is asked
+            once a call for a condition.
+
+        Notes
+        -----
+        The earlier reading is in the time window of its side, unless it has the later event time: then the window of
+        the later reading's side decides. It is in a counted window while it is among that many last readings of its
+        feed.
+        """
+        windows = left, right
+        self._boxes.settle()
+        none: Int32s = np.empty(0, dtype=np.int32)
+        parts = [(none, none, none)]
+        visits = 0
+        if self._boxes.n_live:
+            conditions = WindowConditions(self._queries, self._has_where, windows, fits)
+            left_since, right_since = self._since.min(axis=1).tolist()
+            search = WindowSearch(
+                self._boxes, windows, (left_since, right_since), cluster=self._cluster, costs=self._costs
+            )
+            for held in search.held():
+                found = self._boxes.query_by_box[held.boxes], held.left_rows, held.right_rows
+                visits += held.visits
+                for side, window in enumerate(windows):
+                    counts = window.first + found[1 + side] >= self._since[side][found[0]]
+                    found = _at(found, counts)
+                    found = _at(found, conditions.fit(side, found[0], found[1 + side]))
+                parts.append(found)
+        return WindowPairs(*_in_order(parts, windows), visits)
+
+    def keep(self, event_times: Int64s, first: int, side: int, settled_other: int) -> int:
+        """Return how many readings at the begin of a side's window no query needs any more.
+
+        Parameters
+        ----------
+        event_times : int64[n], epoch ms, in the order of application.
+        first : the number of the first of them.
+        settled_other : epoch ms before which the other feed's readings have come, those out of order aside; NEVER:
+            not known.
+        """
+        rows = np.arange(event_times.size)
+        needed: Bools = rows >= event_times.size - self._longest_count[side].max(initial=0)
+        longest_ms = self._longest_ms[side].max(initial=-1)
+        if longest_ms >= 0:
+            needed |= event_times >= max(settled_other - int(longest_ms), NEVER)
+        needed &= first + rows >= self._since[side].min(initial=ALL_GONE)
+        return int(np.argmax(needed)) if needed.any() else event_times.size
+
+    def _check(self) -> None:
+        """State every invariant; for tests."""
+        self._boxes._check()
+        assert len(self._boxes) == len(self)
+        gone = np.setdiff1d(np.arange(self._since.shape[1]), list(self._queries))
+        assert (self._since[:, gone] == ALL_GONE).all()
+
+
+def _at(found: _Found, rows: Bools) -> _Found:
+    queries, left_rows, right_rows = found
+    return (queries, left_rows, right_rows) if rows.all() else (queries[rows], left_rows[rows], right_rows[rows])
+
+
+def _in_order(parts: list[_Found], windows: tuple[Window, Window]) -> _Found:
+    """Return all pairs as `WindowPairs` orders them, each once: several boxes of a query may hold it."""
+    queries, left_rows, right_rows = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    left, right = windows[0].positions[left_rows], windows[1].positions[right_rows]
+    later = np.maximum(left, right)
+    # All that are earlier than one reading are of one feed, so their rows are in order, too.
+    within = (queries.astype(np.int64) << 32) | np.where(left < right, left_rows, right_rows)
+    order = np.argsort(within)
+    order = order[np.argsort(later[order], kind="stable")]
+    later, within = later[order], within[order]
+    order = order[np.append(True, (later[1:] != later[:-1]) | (within[1:] != within[:-1]))[: order.size]]
+    return queries[order], left_rows[order], right_rows[order]

@@ -1,0 +1,95 @@
+"""What a window join is asked with, and what it answers: windows, pairs, and the conditions on their attributes."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from bmq.records import Bools, Float64s, Int32s, Int64s, JoinQuery, Where
+
+# Asked with a side, a condition and codes of attributes, tells which of the codes it fits.
+Fits = Callable[[int, Where, Int32s], Bools]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Readings of one side that may be joined, in the order in which they were applied.
+
+    Attributes
+    ----------
+    columns : float64[c, n], the feed's dimensions, then its attributes as numbers; -inf: no number.
+    event_times : int64[n], epoch ms.
+    codes : int32[n], of the attributes; zeros where the feed has none.
+    keys : field -> int64[n], equal numbers for equal texts; -1: equal to nothing. For each field that is compared.
+    first : the number of row 0 among all readings that were ever applied of the feed; the others follow.
+    positions : int64[n], ascending, where each stands in the merged sequence of both feeds; negative: before this
+        batch.
+    own : bool[n], whether it may be part of a pair here.
+    """
+
+    columns: Float64s
+    event_times: Int64s
+    codes: Int32s
+    keys: Mapping[str, Int64s]
+    first: int
+    positions: Int64s
+    own: Bools
+
+    def __len__(self) -> int:
+        return self.positions.size
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPairs:
+    """Pairs of rows of two windows, and the query that each satisfies; visits: candidates looked at.
+
+    queries, left_rows, right_rows : int32[k], by the position of the later reading, the query's slot, and the position
+        of the earlier reading.
+    """
+
+    queries: Int32s
+    left_rows: Int32s
+    right_rows: Int32s
+    visits: int
+
+
+class WindowConditions:
+    """The conditions of queries, for the readings of two windows; each is worked out once, when first asked about.
+
+    Parameters
+    ----------
+    queries : by slot.
+    has_where : bool[2, n_slots], whether a query has a condition on a side.
+    """
+
+    def __init__(
+        self, queries: Mapping[int, JoinQuery], has_where: Bools, windows: tuple[Window, Window], fits: Fits
+    ) -> None:
+        self._queries = queries
+        self._has_where = has_where
+        self._windows = windows
+        self._fits = fits
+        self._codes: dict[int, tuple[Int32s, Int64s]] = {}  # side -> codes, and which of them each row has
+        self._fitting: dict[tuple[int, Where], Bools] = {}
+
+    def fit(self, side: int, queries: Int32s, rows: Int32s) -> Bools:
+        """Return whether the reading in each row of a side's window fits its query, bool[k]."""
+        fit: Bools = np.ones(queries.size, dtype=np.bool_)
+        asking = np.flatnonzero(self._has_where[side][queries])
+        if not asking.size:
+            return fit
+        order = asking[np.argsort(queries[asking], kind="stable")]
+        slots, begins = np.unique(queries[order], return_index=True)
+        for slot, of_one in zip(slots.tolist(), np.split(order, begins[1:]), strict=True):
+            query = self._queries[slot]
+            fit[of_one] = self._fitting_rows(side, (query.left, query.right)[side].where)[rows[of_one]]
+        return fit
+
+    def _fitting_rows(self, side: int, where: Where) -> Bools:
+        if (side, where) not in self._fitting:
+            if side not in self._codes:
+                codes, code_by_row = np.unique(self._windows[side].codes, return_inverse=True)
+                self._codes[side] = codes.astype(np.int32), code_by_row
+            codes, code_by_row = self._codes[side]
+            self._fitting[side, where] = self._fits(side, where, codes)[code_by_row]
+        return self._fitting[side, where]

@@ -1,0 +1,134 @@
+"""Reads one topic from its beginning or from its end, without a consumer group.
+
+Knows Kafka's offsets and nothing of what the records mean.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from bmq.errors import SetupError
+from bmq.kafka_io.connect import (
+    CONNECT_TIMEOUT_SECONDS,
+    LEADERLESS,
+    UNREACHABLE,
+    Options,
+    consumer,
+    explained,
+    missing_topic,
+    patiently,
+)
+
+# How long one call into the Kafka client may last: Python sees Ctrl-C only between calls.
+_POLL_SECONDS = 0.2
+_POLL_RECORDS = 1_000
+
+# The client recovers from these by itself, and the reader goes on where it was.
+_PASSING = LEADERLESS | UNREACHABLE | {KafkaError._PARTITION_EOF}
+
+
+class Start(IntEnum):
+    """Where a reader begins."""
+
+    BEGINNING = 0
+    END = 1
+
+
+class TopicReader:
+    """A reader of all partitions of one topic. One thread at a time.
+
+    The position is fixed when the object is made and not at the first read, so that what is published after
+    that is seen for certain.
+
+    Parameters
+    ----------
+    options : client options with `bootstrap.servers`.
+
+    Raises
+    ------
+    SetupError
+        If the broker does not answer or has no such topic.
+    """
+
+    def __init__(self, options: Options, topic: str, start: Start) -> None:
+        self._options = options
+        self._topic = topic
+        self._consumer: Consumer = consumer(options)
+        with explained(options):
+            partitions = self._partitions()
+            if start is Start.END:
+                for at in partitions:
+                    at.offset = patiently(partial(self._end_of, at))
+            self._consumer.assign(partitions)
+        self._n_partitions = len(partitions)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave the broker."""
+        self._consumer.close()
+
+    def to_end(self) -> Iterator[Message]:
+        """Return all records up to the end of every partition.
+
+        Compaction leaves holes, so the end is what the broker calls it and no count of records.
+        """
+        ended: set[int] = set()
+        last_sign = time.monotonic()
+        while len(ended) < self._n_partitions:
+            polled = self._poll()
+            for message in polled:
+                error = message.error()
+                if error is None:
+                    yield message
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    ended.add(message.partition() or 0)
+            if polled:
+                last_sign = time.monotonic()
+            elif time.monotonic() - last_sign > CONNECT_TIMEOUT_SECONDS:
+                raise SetupError(
+                    f"Topic {self._topic!r} could not be read to its end: the broker fell silent. "
+                    "Try again when it is well."
+                )
+
+    def follow(self, deadline: float | None = None) -> Iterator[Message]:
+        """Return records as they come, until ``deadline`` (of `time.monotonic`); None: for ever."""
+        while deadline is None or time.monotonic() < deadline:
+            for message in self._poll():
+                if message.error() is None:
+                    yield message
+
+    def _poll(self) -> Sequence[Message]:
+        with explained(self._options):
+            first = self._consumer.poll(_POLL_SECONDS)
+            if first is None:
+                return []
+            # consume() alone would wait its full time for a thousand records.
+            polled = [first, *self._consumer.consume(_POLL_RECORDS, 0)]
+            for message in polled:
+                error = message.error()
+                if error is not None and error.code() not in _PASSING:
+                    raise KafkaException(error)
+            return polled
+
+    def _end_of(self, at: TopicPartition) -> int:
+        _, end = self._consumer.get_watermark_offsets(at, CONNECT_TIMEOUT_SECONDS)
+        return end
+
+    def _partitions(self) -> list[TopicPartition]:
+        # All topics are asked for: asking for one that is not there would let some brokers create it.
+        topics = self._consumer.list_topics(timeout=CONNECT_TIMEOUT_SECONDS).topics
+        if self._topic not in topics:
+            raise missing_topic(self._options, self._topic)
+        return [TopicPartition(self._topic, n, OFFSET_BEGINNING) for n in topics[self._topic].partitions]

@@ -1,0 +1,225 @@
+"""The Prometheus side of the counters: names, help texts, buckets, and the HTTP endpoint of the driver.
+
+Knows how to show `counters.Totals`; knows nothing of Spark or of what is counted where. The names are fixed
+(docs/operations.md lists them); tests/unit/test_metrics.py scrapes each of them.
+"""
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
+from typing import TypeVar
+from wsgiref.simple_server import WSGIServer
+
+from prometheus_client import CollectorRegistry, Gauge, Histogram, start_http_server
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from bmq.errors import SetupError
+from bmq.metrics.counters import LATENCY_BUCKETS_SECONDS, ShardCounters, Totals
+
+# Seconds. A batch with little to do takes 0.3 to 0.6 s, one of a backlog several; the first one compiles and
+# reads state. Beyond 60 a batch is a fault, whatever its length.
+BATCH_BUCKETS_SECONDS = (
+    0.05,
+    0.1,
+    0.2,
+    0.3,
+    0.4,
+    0.5,
+    0.6,
+    0.8,
+    1.0,
+    1.5,
+    2.0,
+    3.0,
+    5.0,
+    10.0,
+    20.0,
+    30.0,
+    60.0,
+)
+
+
+class Metrics:
+    """The metrics of one service; thread-safe.
+
+    Parameters
+    ----------
+    port : TCP port of `/metrics`; 0 takes a free one, which `port` then says.
+    host : address to listen on; all interfaces, so that a Prometheus elsewhere reaches it.
+    feeds : feeds whose counters are shown as 0 from the start, so that rate() sees their first reading.
+    """
+
+    def __init__(self, port: int, host: str = "0.0.0.0", feeds: Iterable[str] = ()) -> None:
+        self.port = port
+        self._host = host
+        self._server: WSGIServer | None = None
+        self._lock = threading.Lock()
+        self._totals = Totals()
+        for feed in feeds:
+            self._totals.readings[feed] = self._totals.late[feed] = self._totals.suppressed[feed] = 0
+        self._registry = CollectorRegistry()
+        self._registry.register(_TotalsCollector(self._totals, self._lock))
+        self._batch_seconds = Histogram(
+            "bmq_batch_seconds",
+            "Time of one micro-batch, from its trigger to its commit.",
+            buckets=BATCH_BUCKETS_SECONDS,
+            registry=self._registry,
+        )
+        self._lag = Gauge(
+            "bmq_input_lag_records",
+            "Records of a feed's partition that the last batch left unread.",
+            ["feed", "partition"],
+            registry=self._registry,
+        )
+        self._up = Gauge("bmq_up", "1 while the streaming query runs, else 0.", registry=self._registry)
+
+    def start(self) -> None:
+        """Serve `/metrics` until `stop`.
+
+        Raises
+        ------
+        SetupError
+            If the port cannot be bound.
+        """
+        try:
+            self._server, _ = start_http_server(self.port, self._host, self._registry)
+        except OSError as error:
+            raise SetupError(
+                f"Metrics cannot be served at {self._host}:{self.port}: {error.strerror}. "
+                "Stop what listens there, or set another port under [metrics] in the configuration."
+            ) from error
+        self.port = self._server.server_port
+
+    def stop(self) -> None:
+        """Stop serving and free the port; nothing where it is not served."""
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._server = None
+
+    def add(self, batch: Iterable[ShardCounters]) -> None:
+        """Add the counters of one batch: one object a shard that had work."""
+        with self._lock:
+            self._totals.add(batch)
+
+    def batch(self, seconds: float) -> None:
+        """Note how long a micro-batch took."""
+        self._batch_seconds.observe(seconds)
+
+    def lag(self, feed: str, partition: int, records: int) -> None:
+        """Note how many records of a partition are still unread."""
+        self._lag.labels(feed, str(partition)).set(records)
+
+    def running(self) -> None:
+        """Say that the streaming query runs."""
+        self._up.set(1)
+
+    def ended(self) -> None:
+        """Say that the streaming query runs no more, whether it failed or was stopped."""
+        self._up.set(0)
+
+
+class _TotalsCollector(Collector):
+    """Shows `Totals` at the moment of the scrape.
+
+    A collector of our own, since prometheus_client's Histogram takes single observations only, and a batch
+    has too many events to observe one by one.
+    """
+
+    def __init__(self, totals: Totals, lock: threading.Lock) -> None:
+        self._totals = totals
+        self._lock = lock
+
+    def collect(self) -> Iterator[Metric]:
+        with self._lock:
+            yield from [*self._counters(), *self._gauges(), self._latency()]
+
+    def _counters(self) -> Iterator[Metric]:
+        totals = self._totals
+        yield _counter("bmq_readings_total", "Readings read, late ones included.", ["feed"], totals.readings)
+        yield _counter(
+            "bmq_events_total",
+            "Events written; crossings one by one, whether or not one event holds several.",
+            ["kind", "sign", "reason"],
+            totals.events,
+        )
+        yield _counter("bmq_dead_letters_total", "Records that were no reading.", ["feed", "code"], totals.dead_letters)
+        yield _counter(
+            "bmq_late_readings_total",
+            "Readings older than the last one of their stream, or than max_lateness allows; they change nothing.",
+            ["feed"],
+            totals.late,
+        )
+        yield _counter(
+            "bmq_suppressed_events_total",
+            "Events that cooldown or max_events of their query kept back.",
+            ["feed"],
+            totals.suppressed,
+        )
+        yield _counter("bmq_replies_total", "Control commands answered.", ["status"], totals.replies)
+        yield _counter(
+            "bmq_index_visits_total", "Index entries looked at to answer readings.", ["engine"], totals.visits
+        )
+        yield _counter(
+            "bmq_replica_rebuilds_total",
+            "Shard replicas read anew from the state store, for want of one in the worker's memory.",
+            [],
+            {(): totals.replica_rebuilds},
+        )
+
+    def _gauges(self) -> Iterator[Metric]:
+        totals = self._totals
+        yield _gauge("bmq_queries", "Standing queries.", ["kind"], totals.queries)
+        yield _gauge("bmq_streams", "Streams seen.", ["feed"], totals.streams())
+        yield _gauge(
+            "bmq_clock_seconds",
+            "How far the feed's event time has come, in seconds since 1970.",
+            ["feed"],
+            {feed: time / 1000 for feed, time in totals.clocks.items()},
+        )
+        yield _gauge(
+            "bmq_pending_crossings",
+            "Crossings that wait for a confirmation, or for the second half of a pattern.",
+            [],
+            {(): totals.pending()},
+        )
+        yield _gauge(
+            "bmq_processing_efficiency",
+            "Part of the visited index entries that became events, since the start (the papers' PE).",
+            ["engine"],
+            totals.processing_efficiency(),
+        )
+        yield _gauge("bmq_state_bytes", "Size of all shards' state.", [], {(): totals.state_bytes()})
+
+    def _latency(self) -> Metric:
+        ends = [*(str(end) for end in LATENCY_BUCKETS_SECONDS), "+Inf"]
+        return HistogramMetricFamily(
+            "bmq_event_latency_seconds",
+            "Time from a record's timestamp to the event it caused leaving the operator.",
+            buckets=list(zip(ends, accumulate(self._totals.latency_counts), strict=True)),
+            sum_value=self._totals.latency_sum_seconds,
+        )
+
+
+# The values of a metric's labels; a single one may stand alone, without a tuple.
+_Labels = TypeVar("_Labels", bound=str | tuple[str, ...])
+
+
+def _counter(name: str, text: str, labels: list[str], numbers: Mapping[_Labels, float]) -> Metric:
+    return _filled(CounterMetricFamily(name, text, labels=labels), numbers)
+
+
+def _gauge(name: str, text: str, labels: list[str], numbers: Mapping[_Labels, float]) -> Metric:
+    return _filled(GaugeMetricFamily(name, text, labels=labels), numbers)
+
+
+def _filled(family: CounterMetricFamily | GaugeMetricFamily, numbers: Mapping[_Labels, float]) -> Metric:
+    for labels, number in numbers.items():
+        family.add_metric([labels] if isinstance(labels, str) else labels, number)
+    return family

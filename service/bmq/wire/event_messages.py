@@ -1,0 +1,238 @@
+"""Crossings and readings inside to event messages, a column at a time.
+
+The text of an event is a row of pieces: what is the same in all events, what belongs to the query (rendered
+once for each query), and what belongs to the crossing (Arrow columns). Only ids that need JSON escapes are
+touched one by one. Knows JSON and Arrow; what crossed is the monitor's business.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bmq.records import NEVER, Bools, Crossings, Feed, Int32s, Int64s, Kind, Reason, RegionQuery, Sign
+from bmq.wire.event_pieces import (
+    are_levels,
+    cause_details,
+    crossing_details,
+    id_column,
+    moment_pieces,
+    query_scope,
+    topic_scope,
+    used_queries,
+)
+from bmq.wire.json_texts import escaped, quote
+from bmq.wire.outgoing import (
+    CROSSING_HEADERS,
+    READING_HEADERS,
+    header_column,
+    join_texts,
+    message_batch,
+    text_column,
+)
+
+# What a command, the end of a query's life or its own waiting causes is about that query; all else is about the stream.
+_BY_QUERY = (Reason.QUERY_REGISTERED, Reason.QUERY_UPDATED, Reason.QUERY_DELETED, Reason.QUERY_EXPIRED)
+
+
+def render_crossings(
+    crossings: Crossings,
+    feed: Feed,
+    *,
+    topic: str,
+    key: Literal["stream_id", "query_id"] = "stream_id",
+    layout: Literal["crossing", "reading"] = "crossing",
+) -> pa.RecordBatch:
+    """Return the event messages of the crossings of one feed, in their order.
+
+    Parameters
+    ----------
+    topic : where events go whose query has no `output_topic`.
+    key : what the Kafka key is; under layout `reading`, where an event has many queries, it is the stream id.
+    layout : one event for each crossing, or one for each (stream, cause, topic), a cause being a reading, a command,
+        a confirmation, or the end of a life. Events of transition, match and select queries are one each in both.
+
+    Returns
+    -------
+    RecordBatch of `messages.MESSAGE_SCHEMA`
+
+    Raises
+    ------
+    pyarrow.ArrowCapacityError
+        More than 2 GiB of text, that is some 5 million events; pass fewer crossings at a time.
+    """
+    used, query_rows = used_queries(crossings.queries, crossings.query_rows)
+    if layout == "reading":
+        return _render_by_reading(crossings, feed, used, query_rows, topic)
+    keys, values, topics, ids = _by_crossing(crossings, feed, used, query_rows, topic)
+    query_ids = pa.array([q.query_id for q in used], pa.string()).take(pa.array(query_rows))
+    headers = header_column(
+        len(crossings), CROSSING_HEADERS, ids, _kind_texts(*_kinds(crossings, used, query_rows)), query_ids
+    )
+    return message_batch(topics, keys if key == "stream_id" else query_ids, values, headers)
+
+
+def _by_crossing(
+    crossings: Crossings, feed: Feed, queries: Sequence[RegionQuery], query_rows: Int32s, topic: str
+) -> tuple[pa.Array, pa.Array, pa.Array, pa.Array]:
+    """Return stream ids, values, topics and event ids of one event for each row."""
+    n = len(crossings)
+    rows = pa.array(query_rows)
+    streams = text_column(crossings.ids.starts, crossings.ids.bytes)
+    kinds, kind_rows = _kinds(crossings, queries, query_rows)
+    scopes = [query_scope(feed, q, kind) for kind in kinds for q in queries]
+    scope_rows = query_rows + kind_rows * np.int32(len(queries))
+    ids = id_column(crossings, scopes, scope_rows, crossing_details(crossings))
+    feed_name = quote(feed.name)
+    heads = [
+        f'","kind":"{kind}","query_id":{quote(q.query_id)},"query_version":{q.version},"feed":{feed_name},"stream_id":"'
+        for kind in kinds
+        for q in queries
+    ]
+    values = join_texts(
+        n,
+        '{"event_id":"',
+        ids,
+        pa.array(heads, pa.string()).take(pa.array(scope_rows)),
+        escaped(streams, crossings.ids.bytes),
+        _what(crossings, queries, query_rows),
+        ',"event_time":',
+        *moment_pieces(crossings, feed),
+        pa.array([f',"tags":{q.tags}}}' for q in queries], pa.string()).take(rows),
+    )
+    topics = pa.array([q.output_topic or topic for q in queries], pa.string()).take(rows)
+    return streams, values, topics, ids
+
+
+def _what(crossings: Crossings, queries: Sequence[RegionQuery], query_rows: Int32s) -> pa.Array:
+    """Return the pieces that say what happened: sign and reason, or pattern and begin, or nothing but a quote."""
+    causes = [f'","sign":"{sign}","reason":"{reason.text}"' for sign in "-+" for reason in Reason]
+    entered = crossings.signs == Sign.ENTERED
+    rows = np.where(are_levels(crossings), len(causes), entered * len(Reason) + crossings.reasons)
+    what = pa.array([*causes, '"']).take(pa.array(rows))
+    if crossings.began is None:
+        return what
+    patterns = [f'","pattern":"{q.pattern.text}","began":' if q.pattern is not None else None for q in queries]
+    began = pa.array(crossings.began).cast(pa.string())
+    transitions = join_texts(len(crossings), pa.array(patterns, pa.string()).take(pa.array(query_rows)), began)
+    return pc.if_else(pa.array(crossings.began != NEVER), transitions, what)
+
+
+def _kinds(crossings: Crossings, queries: Sequence[RegionQuery], query_rows: Int32s) -> tuple[list[Kind], Int32s]:
+    """Return the kinds of events there are, and for each event its row among them.
+
+    An event with a sign is one of a border query, whatever its query's kind: what an edit to another kind ends is the
+    membership of a border query.
+    """
+    kinds, rows = [Kind.BORDER], np.zeros(len(crossings), dtype=np.int32)
+    if crossings.began is not None:
+        kinds.append(Kind.TRANSITION)
+        rows += crossings.began != NEVER
+    levels = are_levels(crossings)
+    if levels.any():
+        are_select = np.array([query.kind is Kind.SELECT for query in queries], dtype=np.int32)
+        rows[levels] = len(kinds) + are_select[query_rows[levels]]
+        kinds += [Kind.MATCH, Kind.SELECT]
+    present = np.flatnonzero(np.bincount(rows, minlength=len(kinds))) if rows.size else np.zeros(1, dtype=np.int64)
+    places = np.zeros(len(kinds), dtype=np.int32)
+    places[present] = np.arange(present.size)
+    return [kinds[row] for row in present.tolist()], places[rows]
+
+
+def _kind_texts(kinds: Sequence[Kind], rows: Int32s) -> pa.Array | str:
+    return kinds[0].value if len(kinds) == 1 else pa.array([kind.value for kind in kinds]).take(pa.array(rows))
+
+
+def _render_by_reading(
+    crossings: Crossings, feed: Feed, queries: Sequence[RegionQuery], query_rows: Int32s, topic: str
+) -> pa.RecordBatch:
+    """Return one event for each cause and topic, and one for each event without a sign.
+
+    1. Sort the crossings of each cause by topic.
+    2. Cut them into events.
+    3. Name the events.
+    4. Write them.
+    5. What has no sign is an event of its own: transitions, and readings inside.
+    """
+    # 1. Stable, so that the queries of an event stay in the order of the ledger.
+    streams = text_column(crossings.ids.starts, crossings.ids.bytes)
+    by_query = np.isin(crossings.reasons, _BY_QUERY)
+    if crossings.confirmed_times is not None:
+        by_query |= crossings.confirmed_times != NEVER
+    causes = _causes(crossings, streams, query_rows, by_query)
+    own_topics = [q.output_topic if q.output_topic != topic else None for q in queries]
+    topics = list(dict.fromkeys(own_topics))
+    topic_rows = np.array([topics.index(own) for own in own_topics], dtype=np.int32)[query_rows]
+    order = np.lexsort((topic_rows, causes))
+
+    # 2. Where the cause or the topic changes; all but the queries is the same in each crossing of an event.
+    is_first = np.ones(order.size, dtype=np.bool_)
+    is_first[1:] = (np.diff(causes[order]) != 0) | (np.diff(topic_rows[order]) != 0)
+    starts = np.flatnonzero(is_first)
+    firsts = order[starts]
+    n = firsts.size
+
+    # 3. By query where a query caused them: two commands, or confirmations of two queries, may follow one reading.
+    scopes = [topic_scope(feed, own) for own in topics]
+    scopes += [query_scope(feed, q) for q in queries]
+    scope_rows = np.where(by_query, len(topics) + query_rows, topic_rows)[firsts].astype(np.int32)
+    ids = id_column(crossings, scopes, scope_rows, cause_details(crossings, by_query)[firsts], firsts)
+
+    # 4. A query's id is written once for each crossing, everything else once for each event.
+    entered = crossings.signs == Sign.ENTERED
+    quoted = pa.array([quote(q.query_id) for q in queries], pa.string()).take(pa.array(query_rows[order]))
+    reasons = pa.array([reason.text for reason in Reason]).take(pa.array(crossings.reasons[firsts]))
+    keys = streams.take(pa.array(firsts))
+    values = join_texts(
+        n,
+        '{"event_id":"',
+        ids,
+        f'","kind":"{Kind.BORDER}","feed":{quote(feed.name)},"stream_id":"',
+        escaped(keys, crossings.ids.bytes),
+        '","entered":[',
+        _joined_where(entered[order], starts, quoted),
+        '],"left":[',
+        _joined_where(~entered[order], starts, quoted),
+        '],"reason":"',
+        reasons,
+        '","event_time":',
+        *moment_pieces(crossings, feed, firsts),
+        "}",
+    )
+    topic_names = pa.array([own or topic for own in topics], pa.string()).take(pa.array(topic_rows[firsts]))
+    kinds, kind_rows = _kinds(crossings, queries, query_rows)
+    if kinds != [Kind.BORDER]:  # 5
+        _, alone, _, ids_alone = (
+            column.take(pa.array(firsts)) for column in _by_crossing(crossings, feed, queries, query_rows, topic)
+        )
+        chosen = pa.array(np.array([kind is not Kind.BORDER for kind in kinds])[kind_rows[firsts]])
+        values, ids = pc.if_else(chosen, alone, values), pc.if_else(chosen, ids_alone, ids)
+    headers = header_column(n, READING_HEADERS, ids, _kind_texts(kinds, kind_rows[firsts]))
+    return message_batch(topic_names, keys, values, headers)
+
+
+def _causes(crossings: Crossings, streams: pa.Array, query_rows: Int32s, by_query: Bools) -> Int64s:
+    """Return a number for each crossing, ascending, equal for neighbours with the same cause."""
+    is_new = np.ones(len(crossings), dtype=np.bool_)
+    differs = pc.not_equal(streams[1:], streams[:-1]).to_numpy(zero_copy_only=False).astype(np.bool_)
+    columns: list[npt.NDArray[Any]] = [crossings.event_times, crossings.ordinals, crossings.reasons]
+    if crossings.confirmed_times is not None:
+        columns.append(crossings.confirmed_times)
+    if crossings.passes is not None:
+        columns += [crossings.passes, np.where(crossings.passes > 0, crossings.signs, 0)]
+    for column in columns:
+        differs |= column[1:] != column[:-1]
+    alone = crossings.signs == Sign.NONE
+    differs |= alone[1:] | alone[:-1]
+    is_new[1:] = differs | (by_query[1:] & (query_rows[1:] != query_rows[:-1]))
+    return np.cumsum(is_new)
+
+
+def _joined_where(chosen: Bools, starts: Int64s, texts: pa.Array) -> pa.Array:
+    """Return the chosen texts of each group, with commas between; groups begin at ``starts``."""
+    n_before = np.concatenate(([0], np.cumsum(chosen)))
+    offsets = n_before[np.concatenate((starts, [chosen.size]))].astype(np.int32)
+    return pc.binary_join(pa.ListArray.from_arrays(offsets, texts.filter(pa.array(chosen))), ",")
