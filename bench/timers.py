@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-from bmq.engines.tracking.trackings import AT_READING, IN, PairItems, Pairs, Told
+from bmq.engines.tracking.trackings import AT_READING, IN, TrackingEvents, TrackingItems, Trackings
 from bmq.records import NEVER, Ids, Int64s, Kind, Pattern, Region, RegionQuery, Sign
 
 SEED = 20060509
@@ -102,19 +102,19 @@ def main() -> None:
     print(f"bytes_a_pending_crossing least={least:.1f} mean={mean:.1f} most={most:.1f}")
 
 
-def _registered(query: RegionQuery, n_queries: int) -> Pairs:
-    pairs = Pairs(2)
+def _registered(query: RegionQuery, n_queries: int) -> Trackings:
+    pairs = Trackings(2)
     for slot in range(n_queries):
         pairs.set_options(slot, query)
     return pairs
 
 
-def _entered(rng: np.random.Generator, numbers: Int64s, n_streams: int, round_: int) -> PairItems:
+def _entered(rng: np.random.Generator, numbers: Int64s, n_streams: int, round_: int) -> TrackingItems:
     """Return a crossing into each of the pairs ``numbers``."""
     n = numbers.size
     times = np.sort(rng.integers(0, SPREAD_MS, n)) + round_ * 10 * MINUTES_3_MS
     zeros = np.zeros(n, dtype=np.int32)
-    return PairItems(
+    return TrackingItems(
         queries=(numbers // n_streams).astype(np.int32),
         streams=(numbers % n_streams).astype(np.int32),
         moments=times,
@@ -129,11 +129,11 @@ def _entered(rng: np.random.Generator, numbers: Int64s, n_streams: int, round_: 
     )
 
 
-def _none(items: PairItems) -> PairItems:
-    return PairItems(*(getattr(items, name)[..., :0] for name in PairItems.__slots__))
+def _none(items: TrackingItems) -> TrackingItems:
+    return TrackingItems(*(getattr(items, name)[..., :0] for name in TrackingItems.__slots__))
 
 
-def _compare(query: RegionQuery, items: PairItems, told: Told) -> None:
+def _compare(query: RegionQuery, items: TrackingItems, told: TrackingEvents) -> None:
     """Each pair has one event, with the time and the value of its crossing."""
     expected = np.lexsort((items.streams, items.queries))
     found = np.lexsort((told.streams, told.queries))
@@ -149,7 +149,7 @@ def _compare(query: RegionQuery, items: PairItems, told: Told) -> None:
     np.testing.assert_array_equal(told.values[:, found], items.values[:, expected])
 
 
-def _take(pairs: Pairs) -> None:
+def _take(pairs: Trackings) -> None:
     """Take what changed, as a batch does at its end."""
     no_ids = Ids(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.uint64))
     pairs.take_touched(str, lambda slots: no_ids)

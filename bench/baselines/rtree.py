@@ -11,7 +11,7 @@ import shapely
 from numba import njit
 
 from bench.baselines.standing import StandingQueries
-from bmq.index.base import Moves, joined
+from bmq.index.base import Moves, concat_moves
 from bmq.kernels.border.cross_check import holds
 from bmq.records import Float64s, Int8s, Int32s, Int64s
 
@@ -95,7 +95,7 @@ class RTreeDifference(RTree):
     def moves(self, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
         """Return the queries that hold exactly one end of each move, as `BorderIndex.moves`."""
         was, now = self.stab(previous), self.stab(current)
-        found = joined([_without(now, was, 1), _without(was, now, -1)])
+        found = concat_moves([_without(now, was, 1), _without(was, now, -1)])
         # As for DiffRMQ, the intermediate result is both matching sets.
         return Moves(found.rows, found.queries, found.signs, was.rows.size + now.rows.size)
 

@@ -29,7 +29,7 @@ from bmq.records import (
     Shape,
     ShapeKind,
 )
-from bmq.wire.attributes import attribute_text, join_attributes
+from bmq.wire.attributes import attribute_text, concat_attributes
 from tests.crossings import make_ids
 
 pytestmark = pytest.mark.property
@@ -192,7 +192,7 @@ def standings(draw: st.DrawFn, query_id: str, version: int, now: int) -> Standin
 
 
 def readings_of(readings: list[Reading]) -> Readings:
-    texts = [join_attributes(map(attribute_text, reading.attributes)) for reading in readings]
+    texts = [concat_attributes(map(attribute_text, reading.attributes)) for reading in readings]
     distinct = tuple(dict.fromkeys(texts))
     times = np.array([reading.time for reading in readings], dtype=np.int64)
     values = np.ascontiguousarray(np.array([reading.value for reading in readings]).reshape(-1, 2).T)

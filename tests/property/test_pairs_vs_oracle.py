@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bmq.engines.tracking import trackings as engine
-from bmq.engines.tracking.trackings import PairItems, Pairs, Told
+from bmq.engines.tracking.trackings import TrackingEvents, TrackingItems, Trackings
 from bmq.kernels.tables.hashing import hash_ids
 from bmq.records import NEVER, Ids, Int32s, Kind, Pattern, Reason, Region, RegionQuery, Sign
 
@@ -84,10 +84,10 @@ class Rules:
                 pair.n_events = 0
 
     def of(self, query: int) -> dict[int, Pair]:
-        return {stream: pair for (q, stream), pair in self.pairs.items() if q == query}
+        return {stream: pair for (q, stream), pair in self.trackings.items() if q == query}
 
     def forget(self, query: int) -> None:
-        self.pairs = {key: pair for key, pair in self.pairs.items() if key[0] != query}
+        self.trackings = {key: pair for key, pair in self.trackings.items() if key[0] != query}
 
     def run(self, items: list[Item], settled: int) -> list[Event]:
         events: list[Event] = []
@@ -95,8 +95,8 @@ class Rules:
             key = (item.query, item.stream)
             self._fire(key, lambda due, item=item: self._comes_first(due, item), events)
             machine = self._cross if self.queries[item.query].pattern is None else self._transit
-            machine(self.pairs.setdefault(key, Pair()), item, events)
-        for key in self.pairs:
+            machine(self.trackings.setdefault(key, Pair()), item, events)
+        for key in self.trackings:
             self._fire(key, lambda due: due < settled, events)
         return events
 
@@ -112,7 +112,7 @@ class Rules:
         return due < item.moment or (due == item.moment and item.class_ != engine.AT_READING)
 
     def _fire(self, key: tuple[int, int], is_due: Callable[[int], bool], events: list[Event]) -> None:
-        query, pair = self.queries[key[0]], self.pairs.get(key)
+        query, pair = self.queries[key[0]], self.trackings.get(key)
         if pair is None or pair.waits is None:
             return
         side, crossing = pair.waits
@@ -222,13 +222,13 @@ def _waited(
 # -- the engine -----------------------------------------------------------------------------------------
 
 
-def as_items(items: list[Item]) -> PairItems:
+def as_items(items: list[Item]) -> TrackingItems:
     dtypes = ("i4", "i4", "i8", "i1", "i1", "i1", "i8", "i4", "i4", "i4")
     columns = [np.array([item[k] for item in items], dtype=dtype) for k, dtype in enumerate(dtypes)]
-    return PairItems(*columns, np.array([[item.value for item in items]]))
+    return TrackingItems(*columns, np.array([[item.value for item in items]]))
 
 
-def as_events(told: Told) -> list[Event]:
+def as_events(told: TrackingEvents) -> list[Event]:
     columns = (
         told.queries,
         told.streams,
@@ -261,11 +261,11 @@ def ids_of(streams: Int32s) -> Ids:
 
 
 class Shard:
-    """Pairs with slots of its own: another shard has others for the same queries and streams."""
+    """Trackings with slots of its own: another shard has others for the same queries and streams."""
 
     def __init__(self, shift: int) -> None:
         self.shift = shift
-        self.pairs = Pairs(1)
+        self.trackings = Trackings(1)
 
     def query_slot(self, query_id: str) -> int:
         return int(query_id[1:]) * 40 + self.shift
@@ -276,10 +276,10 @@ class Shard:
     def stream_slots(self, ids: Ids) -> Int32s:
         return np.array([int(ids.text(i)[1:]) * 7 + self.shift for i in range(len(ids))], dtype=np.int32)
 
-    def slotted(self, items: list[Item]) -> PairItems:
+    def slotted(self, items: list[Item]) -> TrackingItems:
         return as_items([i._replace(query=i.query * 40 + self.shift, stream=i.stream * 7 + self.shift) for i in items])
 
-    def named(self, told: Told) -> list[Event]:
+    def named(self, told: TrackingEvents) -> list[Event]:
         return [
             event._replace(query=(event.query - self.shift) // 40, stream=(event.stream - self.shift) // 7)
             for event in as_events(told)
@@ -300,16 +300,16 @@ class Shard:
                 page.last_entered[i],
                 page.n_events[i],
             )
-            for page in self.pairs.snapshot(self.query_id, self.ids, 2)
+            for page in self.trackings.snapshot(self.query_id, self.ids, 2)
             for i in range(len(page.ids))
         }
 
     def copy(self, shift: int, queries: dict[int, RegionQuery]) -> "Shard":
         other = Shard(shift)
         for query, options in queries.items():
-            other.pairs.set_options(other.query_slot(f"q{query}"), options)
-        for page in self.pairs.snapshot(self.query_id, self.ids, 2):
-            other.pairs.put_rows(page, other.query_slot, other.stream_slots)
+            other.trackings.set_options(other.query_slot(f"q{query}"), options)
+        for page in self.trackings.snapshot(self.query_id, self.ids, 2):
+            other.trackings.put_rows(page, other.query_slot, other.stream_slots)
         return other
 
 
@@ -372,7 +372,7 @@ def test_whatever_the_batches_each_pair_has_the_events_of_the_rules(
     rules, shard = Rules(), Shard(3)
     for query, chosen in enumerate(options):
         rules.set_options(query, chosen)
-        shard.pairs.set_options(shard.query_slot(f"q{query}"), chosen)
+        shard.trackings.set_options(shard.query_slot(f"q{query}"), chosen)
     items = data.draw(item_lists(rules.queries, 0), label="items")
     end = data.draw(st.integers(items[-1].moment if items else 0, 30), label="end")
     cuts = sorted(data.draw(st.lists(st.integers(0, len(items)), max_size=5), label="cuts"))
@@ -390,12 +390,12 @@ def test_whatever_the_batches_each_pair_has_the_events_of_the_rules(
         for item in given_items:
             slot = item.stream * 7 + shard.shift
             last_times[slot] = max(last_times[slot], item.moment - 2)
-        told = shard.pairs.run(shard.slotted(given_items), settled, last_times)
+        told = shard.trackings.run(shard.slotted(given_items), settled, last_times)
         found += shard.named(told)
         n_suppressed += told.n_suppressed
         if data.draw(st.booleans(), label="take"):
-            shard.pairs.take_touched(shard.query_id, shard.ids)
-        shard.pairs._check()
+            shard.trackings.take_touched(shard.query_id, shard.ids)
+        shard.trackings._check()
 
     assert by_pair(found) == by_pair(rules.run(items, end))
     assert n_suppressed == rules.n_suppressed
@@ -416,7 +416,7 @@ def test_edits_between_the_batches_do_what_the_rules_say_and_a_replica_knows_it(
     def set_options(query: int, options: RegionQuery) -> None:
         rules.set_options(query, options, last_time)
         last_times = np.full(40, last_time)
-        command(lambda one: one.pairs.set_options(one.query_slot(f"q{query}"), options, last_times))
+        command(lambda one: one.trackings.set_options(one.query_slot(f"q{query}"), options, last_times))
 
     set_options(0, data.draw(queries(), label="query"))
     for _ in range(data.draw(st.integers(1, 8), label="steps")):
@@ -430,56 +430,56 @@ def test_edits_between_the_batches_do_what_the_rules_say_and_a_replica_knows_it(
                 if data.draw(st.booleans(), label="all moved"):
                     last_time = clock
                 last_times = np.full(40, last_time)
-                told = shard.pairs.run(shard.slotted(items), clock, last_times)
+                told = shard.trackings.run(shard.slotted(items), clock, last_times)
                 n_before = rules.n_suppressed
                 assert by_pair(shard.named(told)) == by_pair(rules.run(items, clock))
                 assert told.n_suppressed == rules.n_suppressed - n_before
             case "put":
                 new = data.draw(st.integers(0, N_QUERIES - 1), label="new")
                 rules.forget(new)
-                command(lambda one, new=new: one.pairs.forget(one.query_slot(f"q{new}")))
+                command(lambda one, new=new: one.trackings.forget(one.query_slot(f"q{new}")))
                 set_options(new, data.draw(queries(), label="options"))
             case "durations":
                 changed = data.draw(queries(), label="options")
                 set_options(query, replace(changed, pattern=options.pattern, within_ms=changed.stay_for_ms))
             case "told" if options.pattern is None:
                 streams = data.draw(st.lists(st.integers(0, N_STREAMS - 1), unique=True), label="streams")
-                code = data.draw(st.sampled_from([engine.LOUD, engine.SILENT]), label="told")
+                code = data.draw(st.sampled_from([engine.EMITTED, engine.SILENT]), label="told")
                 for stream in streams:
                     pair = rules.pairs.setdefault((query, stream), Pair())
-                    pair.inside, pair.waits, pair.told = True, None, "loud" if code == engine.LOUD else "silent"
-                shard.pairs.set_told(slot, np.array(streams, dtype=np.int32) * 7 + np.int32(shard.shift), code)
+                    pair.inside, pair.waits, pair.told = True, None, "loud" if code == engine.EMITTED else "silent"
+                shard.trackings.set_visits(slot, np.array(streams, dtype=np.int32) * 7 + np.int32(shard.shift), code)
             case "flush" if options.pattern is None:
-                assert by_pair(shard.named(shard.pairs.flush(slot))) == by_pair(rules.flush(query))
+                assert by_pair(shard.named(shard.trackings.flush(slot))) == by_pair(rules.flush(query))
             case "forget":
                 rules.forget(query)
-                command(lambda one, query=query: one.pairs.forget(one.query_slot(f"q{query}")))
+                command(lambda one, query=query: one.trackings.forget(one.query_slot(f"q{query}")))
             case "replica" | "become" as step:
                 for do in commands:
                     do(replica)
                 commands.clear()
-                taken = shard.pairs.take_touched(shard.query_id, shard.ids)
-                replica.pairs.put_rows(taken, replica.query_slot, replica.stream_slots)
+                taken = shard.trackings.take_touched(shard.query_id, shard.ids)
+                replica.trackings.put_rows(taken, replica.query_slot, replica.stream_slots)
                 assert replica.rows() == shard.rows()
-                assert len(replica.pairs) == len(shard.pairs)
-                replica.pairs._check()
+                assert len(replica.trackings) == len(shard.trackings)
+                replica.trackings._check()
                 if step == "become":
                     shard, replica = replica, shard
             case "restart":
-                shard.pairs.take_touched(shard.query_id, shard.ids)
+                shard.trackings.take_touched(shard.query_id, shard.ids)
                 shard, replica = shard.copy(1, rules.queries), shard.copy(2, rules.queries)
                 commands.clear()
 
-        shard.pairs._check()
-        assert shard.pairs.n_pending == sum(pair.waits is not None for pair in rules.pairs.values())
+        shard.trackings._check()
+        assert shard.trackings.n_pending == sum(pair.waits is not None for pair in rules.pairs.values())
         for query in rules.queries:
             expected = {
                 (stream, pair.told, pair.inside)
                 for stream, pair in rules.of(query).items()
                 if rules.queries[query].pattern is None and (pair.inside or pair.told != "no")
             }
-            slots, told_codes, inside = shard.pairs.rows_of(shard.query_slot(f"q{query}"))
-            names = {engine.NO: "no", engine.LOUD: "loud", engine.SILENT: "silent"}
+            slots, told_codes, inside = shard.trackings.rows_of(shard.query_slot(f"q{query}"))
+            names = {engine.NO: "no", engine.EMITTED: "loud", engine.SILENT: "silent"}
             found = {
                 ((slot - shard.shift) // 7, names[code], is_inside)
                 for slot, code, is_inside in zip(slots.tolist(), told_codes.tolist(), inside.tolist(), strict=True)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bmq.records import Format
-from bmq.wire.attributes import NULL, OTHER, SEPARATOR, attribute_text, join_attributes, where_text
+from bmq.wire.attributes import NULL, OTHER, SEPARATOR, attribute_text, concat_attributes, where_text
 from bmq.wire.numeral import Numeral
 
 scalars = st.none() | st.booleans() | st.integers(-9, 9) | st.floats(allow_nan=False) | st.text(max_size=3)
@@ -60,7 +60,7 @@ def test_a_value_of_each_type_has_the_text_that_is_written(value: object, text: 
 @given(values=st.lists(scalars, min_size=1))
 def test_what_is_joined_can_be_told_apart(values: list[Any]) -> None:
     texts = [attribute_text(value) for value in values]
-    assert join_attributes(texts).split(SEPARATOR) == texts
+    assert concat_attributes(texts).split(SEPARATOR) == texts
 
 
 @pytest.mark.parametrize(

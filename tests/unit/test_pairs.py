@@ -8,15 +8,15 @@ from bmq.engines.tracking.trackings import (
     AT_QUERY_EXPIRY,
     AT_READING,
     AT_STREAM_EXPIRY,
+    EMITTED,
     END,
     FIRED,
     IN,
-    LOUD,
     OUT,
     SILENT,
-    PairItems,
-    Pairs,
-    Told,
+    TrackingEvents,
+    TrackingItems,
+    Trackings,
 )
 from bmq.kernels.tables.hashing import hash_ids
 from bmq.records import NEVER, Ids, Int32s, Kind, Pattern, Reason, Region, RegionQuery
@@ -25,9 +25,9 @@ REGION = Region((0.0,), (10.0,))
 NEVER_SETTLED = -(2**62)
 
 
-def tracking(**options: Any) -> Pairs:
+def tracking(**options: Any) -> Trackings:
     """One query, slot 0."""
-    pairs = Pairs(1)
+    pairs = Trackings(1)
     pairs.set_options(0, query(**options))
     return pairs
 
@@ -40,12 +40,14 @@ def crossing(time: int, action: int, stream: int = 0, **facts: Any) -> dict[str,
     return {"stream": stream, "time": time, "action": action, **facts}
 
 
-def play(pairs: Pairs, *crossings: dict[str, Any], settled: int = NEVER_SETTLED, last_times: Any = None) -> Told:
+def play(
+    pairs: Trackings, *crossings: dict[str, Any], settled: int = NEVER_SETTLED, last_times: Any = None
+) -> TrackingEvents:
     def column(name: str, dtype: str, default: Any = 0) -> Any:
         return np.array([one.get(name, default) for one in crossings], dtype=dtype)
 
     return pairs.run(
-        PairItems(
+        TrackingItems(
             queries=column("query", "i4"),
             streams=column("stream", "i4"),
             moments=column("time", "i8"),
@@ -63,7 +65,7 @@ def play(pairs: Pairs, *crossings: dict[str, Any], settled: int = NEVER_SETTLED,
     )
 
 
-def said(told: Told) -> list[str]:
+def said(told: TrackingEvents) -> list[str]:
     """`+5` or `-5`: sign and event time; `+5/8`: confirmed at 8; `5-8`: a transition begun at 5."""
     signs = {1: "+", -1: "-"}
     return [
@@ -84,7 +86,7 @@ def ids_of(slots: Int32s) -> Ids:
     return Ids(starts, data, hash_ids(starts, data))
 
 
-def take(pairs: Pairs) -> int:
+def take(pairs: Trackings) -> int:
     """Take what changed; return how many pairs that was."""
     return len(pairs.take_touched(lambda slot: f"q{slot}", ids_of).ids)
 
@@ -258,7 +260,7 @@ def test_a_changed_cooldown_counts_from_the_last_entry_unless_it_was_over() -> N
 
 def test_a_silent_member_leaves_without_a_word_and_is_like_any_other_then() -> None:
     pairs = tracking(away_for_ms=3)
-    pairs.set_told(0, np.array([0, 1], dtype=np.int32), np.array([SILENT, LOUD], dtype=np.int8))
+    pairs.set_visits(0, np.array([0, 1], dtype=np.int32), np.array([SILENT, EMITTED], dtype=np.int8))
 
     told = play(pairs, crossing(5, OUT), crossing(5, OUT, stream=1), crossing(10, IN), settled=20)
 
@@ -408,7 +410,7 @@ def test_a_forgotten_query_leaves_nothing_and_its_slot_may_be_of_the_other_kind(
 
 
 def test_a_waiting_crossing_in_two_dimensions_takes_at_most_64_bytes_at_every_size() -> None:
-    pairs, rng = Pairs(2), np.random.default_rng(7)
+    pairs, rng = Trackings(2), np.random.default_rng(7)
     for slot in range(100):
         pairs.set_options(slot, query(kind=Kind.TRANSITION, pattern=Pattern.IN_NOT_OUT, within_ms=1000))
     numbers = rng.permutation(60_000)
@@ -421,7 +423,7 @@ def test_a_waiting_crossing_in_two_dimensions_takes_at_most_64_bytes_at_every_si
         queries, streams = (chosen % 100).astype(np.int32), (chosen // 100).astype(np.int32)
         ins = np.full(n, IN, dtype=np.int8)
         pairs.run(
-            PairItems(queries, streams, times, small, ins, small, times, zeros, zeros, zeros, rng.random((2, n))), 0
+            TrackingItems(queries, streams, times, small, ins, small, times, zeros, zeros, zeros, rng.random((2, n))), 0
         )
         assert pairs.n_pending == begin + n
         assert pairs.n_pending < 20_000 or pairs.nbytes <= 64 * pairs.n_pending

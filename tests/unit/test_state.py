@@ -19,7 +19,6 @@ from bmq.records import (
     JoinRows,
     JoinSide,
     Kind,
-    PairRows,
     Put,
     PutJoin,
     Readings,
@@ -28,6 +27,7 @@ from bmq.records import (
     Shape,
     ShapeKind,
     StreamRows,
+    TrackingRows,
     WindowRows,
 )
 from bmq.wire.state_bytes import pack_delta, unpack_delta
@@ -67,7 +67,7 @@ HELD = Readings(
     ATTRIBUTES,
     np.array([1, 0, 2**31 - 1], np.int32),
 )
-PAIRS = PairRows(
+PAIRS = TrackingRows(
     ("q", "ü"),
     np.array([1, 0, 1], np.int32),
     ids_of("a", "b", "c"),

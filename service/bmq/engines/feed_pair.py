@@ -15,7 +15,7 @@ import numpy as np
 from bmq.engines.band.band_channels import BandChannels, Changes
 from bmq.engines.feed.dues import DueQueries
 from bmq.engines.joins.join_feed import Arrivals, JoinFeed, Past, States
-from bmq.engines.joins.joined_pair_events import PairEvents, join_events, telling_order, to_pairs
+from bmq.engines.joins.joined_pair_events import JoinedPairEvents, concat_events, emit_order, to_pairs
 from bmq.engines.window.window_channel import WindowChannel
 from bmq.records import NEVER, Int32s, Int64s, JoinedPairs, JoinQuery, Kind, Reason, Sign
 
@@ -73,19 +73,19 @@ class FeedPair:
         slot = self._slots[query.query_id]
         after = self.band.pairs(slot)
         ended, begun = _difference(before, after)
-        return self._tell(
+        return self._emit(
             [*self._at_rest(slot, ended, Sign.LEFT, reason), *self._at_rest(slot, begun, Sign.ENTERED, reason)]
         )
 
-    def remove(self, query_id: str, reason: Reason, told_by: JoinQuery | None = None) -> JoinedPairs | None:
-        """Remove a query; return the pairs that this ends; ``told_by`` is the definition they carry, if another."""
+    def remove(self, query_id: str, reason: Reason, emitted_as: JoinQuery | None = None) -> JoinedPairs | None:
+        """Remove a query; return the pairs that this ends; ``emitted_as`` is the definition they carry, if another."""
         slot = self._slots[query_id]
         parts = self._at_rest(slot, self.band.pairs(slot), Sign.LEFT, reason)
-        if told_by is not None:
-            self._queries[slot] = told_by
-        told = self._tell(parts)
+        if emitted_as is not None:
+            self._queries[slot] = emitted_as
+        emitted = self._emit(parts)
         self.drop(query_id)
-        return told
+        return emitted
 
     def drop(self, query_id: str) -> None:
         """Remove a query without a word."""
@@ -130,7 +130,7 @@ class FeedPair:
         """Take in what a batch did to both feeds, which have applied it, and let time come to ``settled``."""
         changes = _merge(self.left, self.right, left, right)
         dues = self.dues.passed(settled)
-        parts: list[PairEvents] = []
+        parts: list[JoinedPairEvents] = []
         visits = 0
         begin = 0
         for due, slot in dues:
@@ -148,31 +148,33 @@ class FeedPair:
             parts += found
             visits += n
         found, n = self.windows.find(changes, left, right, {slot: due for due, slot in dues})
-        told = self._tell([*parts, *found])
+        emitted = self._emit([*parts, *found])
         expired = [self._queries[slot] for _, slot in dues]
         for query in expired:
             self.drop(query.query_id)
         self.band.forget_texts()
-        return Joined(told, expired, visits + n)
+        return Joined(emitted, expired, visits + n)
 
     def _ends(
         self, slot: int, pairs: tuple[Int32s, Int32s], due: int, changes: Changes, begin: int
-    ) -> Iterator[PairEvents]:
+    ) -> Iterator[JoinedPairEvents]:
         positions = np.full(pairs[0].size, begin - 1, dtype=np.int64)
         states = changes.left.at(pairs[0], positions), changes.right.at(pairs[1], positions)
         # After the change before it and before the next one: changes have the even places.
         yield _events(slot, states, Sign.LEFT, Reason.QUERY_EXPIRED, position=2 * begin - 1, moment=due)
 
-    def _at_rest(self, slot: int, pairs: tuple[Int32s, Int32s], sign: Sign, reason: Reason) -> Sequence[PairEvents]:
+    def _at_rest(
+        self, slot: int, pairs: tuple[Int32s, Int32s], sign: Sign, reason: Reason
+    ) -> Sequence[JoinedPairEvents]:
         states = self.left.states(pairs[0]), self.right.states(pairs[1])
         return [_events(slot, states, sign, reason, position=0, moment=NEVER)]
 
-    def _tell(self, parts: Sequence[PairEvents]) -> JoinedPairs | None:
+    def _emit(self, parts: Sequence[JoinedPairEvents]) -> JoinedPairs | None:
         parts = [part for part in parts if len(part)]
         if not parts:
             return None
-        events = join_events(parts)
-        order = telling_order(events, (self.left, self.right), lambda slot: self._queries[slot].query_id)
+        events = concat_events(parts)
+        order = emit_order(events, (self.left, self.right), lambda slot: self._queries[slot].query_id)
         return to_pairs(events.at(order), self.left, self.right, self._queries.__getitem__)
 
     def _check(self) -> None:
@@ -184,9 +186,9 @@ class FeedPair:
 
 def _events(
     slot: int, states: tuple[States, States], sign: Sign, reason: Reason, *, position: int, moment: int
-) -> PairEvents:
+) -> JoinedPairEvents:
     n = len(states[0])
-    return PairEvents(
+    return JoinedPairEvents(
         np.full(n, slot, dtype=np.int32),
         np.full(n, position, dtype=np.int64),
         np.full(n, sign, dtype=np.int8),

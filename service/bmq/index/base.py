@@ -94,7 +94,7 @@ def in_turn(parts: Sequence[Moves], starts: Sequence[int]) -> Moves:
     return Moves(rows, queries, signs, sum(part.visits for part in parts))
 
 
-def joined(parts: Sequence[Moves]) -> Moves:
+def concat_moves(parts: Sequence[Moves]) -> Moves:
     """Return the crossings of several parts of an index as one, ascending by row; O(k log parts)."""
     if len(parts) == 1:
         return parts[0]

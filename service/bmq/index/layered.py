@@ -22,7 +22,7 @@ from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from bmq.index.base import Moves, joined
+from bmq.index.base import Moves, concat_moves
 from bmq.index.packed import GONE, PackedQueries
 from bmq.records import Bools, Float64s, Int32s
 
@@ -205,7 +205,7 @@ class Layers(ABC, Generic[AnyStructure]):
     def stab_tables(self, values: Float64s) -> Moves:
         """Return, as `MatchIndex.stab`, what the trees of the tables find among the rows that are in order."""
         self._settle()
-        return joined([_NOTHING, *(layer.table.stab(values) for layer in self._layers)])
+        return concat_moves([_NOTHING, *(layer.table.stab(values) for layer in self._layers)])
 
     def _settled(self) -> Iterator[tuple[AnyStructure, PackedQueries]]:
         """Yield each layer's structure, built where it is not yet, and its table."""
@@ -260,7 +260,7 @@ class LayeredMatches(Layers[MatchStructure]):
     def stab(self, values: Float64s) -> Moves:
         """Return all queries that hold each of ``values``, as `MatchIndex.stab`."""
         values = np.ascontiguousarray(values, dtype=np.float64)
-        return joined([structure.stab(table, values) for structure, table in self._settled()])
+        return concat_moves([structure.stab(table, values) for structure, table in self._settled()])
 
 
 class _Tree:
@@ -333,7 +333,7 @@ class Layered(Layers[BorderStructure]):
         for structure, table in self._settled():
             parts.append(structure.moves(table, streams, previous, current))
             self._saw(structure, parts[-1].visits)
-        return joined(parts)
+        return concat_moves(parts)
 
     def _saw(self, structure: BorderStructure, visits: int) -> None:
         """Take note of how much ``structure`` looked at."""
@@ -345,7 +345,7 @@ class Layered(Layers[BorderStructure]):
         found = [layer.table.stab(values) for layer in self._layers]
         if self._layers and len(self._layers[0].table) > self._layers[0].table.n_packed:
             found.append(self._stab_newcomers(self._layers[0].table, values))
-        return joined(found)
+        return concat_moves(found)
 
     def _stab_newcomers(self, table: PackedQueries, values: Float64s) -> Moves:
         found = self._newcomers.stab(values)

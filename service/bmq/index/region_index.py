@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from bmq.index.base import Moves, joined
+from bmq.index.base import Moves, concat_moves
 from bmq.index.border.adaptive_border import make_index
 from bmq.index.layered import Layered
 from bmq.index.match.adaptive_match import AdaptiveMatches
@@ -82,12 +82,12 @@ class Areas:
         """Return the queries that hold exactly one end of each move, as `BorderIndex.moves`."""
         assert isinstance(self._boxes, Layered), "a match index knows no moves"
         boxes = self._boxes.moves(streams, previous, current)
-        return boxes if self._shapes is None else joined([boxes, self._shapes.moves(streams, previous, current)])
+        return boxes if self._shapes is None else concat_moves([boxes, self._shapes.moves(streams, previous, current)])
 
     def stab(self, values: Float64s) -> Moves:
         """Return all queries that hold each of ``values``, as `MatchIndex.stab`."""
         boxes = self._boxes.stab(values)
-        return boxes if self._shapes is None else joined([boxes, self._shapes.stab(values)])
+        return boxes if self._shapes is None else concat_moves([boxes, self._shapes.stab(values)])
 
     def holds(self, slots: Int32s, values: Float64s) -> Bools:
         """Return whether the region of each slot holds the value beside it.

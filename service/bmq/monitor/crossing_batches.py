@@ -16,7 +16,7 @@ from bmq.records.concat import concat_ids
 T = TypeVar("T", bound=np.generic)
 
 
-def join_crossings(parts: Sequence[Crossings]) -> Crossings:
+def concat_crossings(parts: Sequence[Crossings]) -> Crossings:
     """Return the crossings of all parts, in their order; at least one part, all of one feed."""
     if len(parts) == 1:
         return parts[0]
@@ -37,13 +37,13 @@ def join_crossings(parts: Sequence[Crossings]) -> Crossings:
         previous_values=np.concatenate([part.previous_values for part in parts], axis=1),
         has_previous=np.concatenate([part.has_previous for part in parts]),
         record_times=np.concatenate([part.record_times for part in parts]),
-        passes=_join_optional([part.passes for part in parts], sizes, np.int32, 0),
-        confirmed_times=_join_optional([part.confirmed_times for part in parts], sizes, np.int64, NEVER),
-        began=_join_optional([part.began for part in parts], sizes, np.int64, NEVER),
+        passes=_concat_optional([part.passes for part in parts], sizes, np.int32, 0),
+        confirmed_times=_concat_optional([part.confirmed_times for part in parts], sizes, np.int64, NEVER),
+        began=_concat_optional([part.began for part in parts], sizes, np.int64, NEVER),
     )
 
 
-def join_pairs(parts: Sequence[JoinedPairs]) -> JoinedPairs:
+def concat_joined_pairs(parts: Sequence[JoinedPairs]) -> JoinedPairs:
     """Return the events of all parts, in their order; at least one part, all of joins of the same two feeds."""
     if len(parts) == 1:
         return parts[0]
@@ -55,13 +55,13 @@ def join_pairs(parts: Sequence[JoinedPairs]) -> JoinedPairs:
         signs=np.concatenate([part.signs for part in parts]),
         reasons=np.concatenate([part.reasons for part in parts]),
         event_times=np.concatenate([part.event_times for part in parts]),
-        left=_join_sides([part.left for part in parts]),
-        right=_join_sides([part.right for part in parts]),
+        left=_concat_sides([part.left for part in parts]),
+        right=_concat_sides([part.right for part in parts]),
         record_times=np.concatenate([part.record_times for part in parts]),
     )
 
 
-def _join_sides(sides: Sequence[PairSide]) -> PairSide:
+def _concat_sides(sides: Sequence[PairSide]) -> PairSide:
     return PairSide(
         sides[0].feed,
         concat_ids([side.ids for side in sides]),
@@ -71,7 +71,7 @@ def _join_sides(sides: Sequence[PairSide]) -> PairSide:
     )
 
 
-def _join_optional(
+def _concat_optional(
     columns: Sequence[npt.NDArray[T] | None], sizes: Sequence[int], dtype: type[T], missing: int
 ) -> npt.NDArray[T] | None:
     if all(column is None for column in columns):

@@ -45,8 +45,8 @@ class FeedStage:
         self._held = {name: HeldReadings() for name, feed in feeds.items() if feed.max_lateness_ms}
         self._clocks = clocks
         self._feed_by_query: dict[str, str] = {}
-        self._waiting: dict[str, set[str]] = {name: set() for name in feeds}  # queries whose ttl has no clock yet
-        self._recounts_told: dict[str, int] = {}
+        self._pending: dict[str, set[str]] = {name: set() for name in feeds}  # queries whose ttl has no clock yet
+        self._recounts_stored: dict[str, int] = {}
         self._n_suppressed: dict[str, int] = {}  # by commands, since the feeds advanced
 
     def __contains__(self, query_id: str) -> bool:
@@ -80,7 +80,7 @@ class FeedStage:
             told.append(self._remove(query.query_id, Reason.QUERY_UPDATED, query))
         told.append(self._engines[query.feed].put(query, reason, due))
         self._feed_by_query[query.query_id] = query.feed
-        self._wait_or_not(query, due)
+        self._set_pending(query, due)
         # What begins in the past may be due already; it comes before the next command, wherever batches end.
         at_once = self._engines[query.feed].advance(None, self._clocks[query.feed].settled)
         told.append(at_once.crossings)
@@ -89,21 +89,21 @@ class FeedStage:
         self._forget(at_once.expired)
         return Told(_those(told), at_once.expired), Put(command.offset, query, due)
 
-    def remove(self, query_id: str, reason: Reason, told_by: RegionQuery | None = None) -> list[Crossings]:
-        """Remove a query; return what ends; ``told_by`` is the definition that it carries, if another one."""
-        return _those([self._remove(query_id, reason, told_by)])
+    def remove(self, query_id: str, reason: Reason, emitted_as: RegionQuery | None = None) -> list[Crossings]:
+        """Remove a query; return what ends; ``emitted_as`` is the definition that it carries, if another one."""
+        return _those([self._remove(query_id, reason, emitted_as)])
 
     def drop(self, query_id: str) -> None:
         """Remove a query without a word, if it is there."""
         feed = self._feed_by_query.pop(query_id, None)
         if feed is not None:
-            self._waiting[feed].discard(query_id)
+            self._pending[feed].discard(query_id)
             self._engines[feed].drop(query_id)
 
-    def _remove(self, query_id: str, reason: Reason, told_by: RegionQuery | None) -> Crossings | None:
+    def _remove(self, query_id: str, reason: Reason, emitted_as: RegionQuery | None) -> Crossings | None:
         feed = self._feed_by_query.pop(query_id)
-        self._waiting[feed].discard(query_id)
-        return self._engines[feed].remove(query_id, reason, told_by=told_by)
+        self._pending[feed].discard(query_id)
+        return self._engines[feed].remove(query_id, reason, emitted_as=emitted_as)
 
     # -- readings -----------------------------------------------------------------------------------------
 
@@ -118,7 +118,7 @@ class FeedStage:
             if readings is not None:
                 n_late = held.add(readings, before)
             readings = held.release(clock.settled)
-        started = self._start_waiting(feed)
+        started = self._start_pending(feed)
         done = self._engines[feed].advance(readings, clock.settled)
         self._forget(done.expired)
         return Told(
@@ -145,25 +145,25 @@ class FeedStage:
         time = self._clocks[query.feed].now.time
         return NEVER if query.ttl_ms is None or time == NEVER else time + query.ttl_ms
 
-    def _wait_or_not(self, query: RegionQuery, due: int) -> None:
+    def _set_pending(self, query: RegionQuery, due: int) -> None:
         if due == NEVER and query.ttl_ms is not None:
-            self._waiting[query.feed].add(query.query_id)
+            self._pending[query.feed].add(query.query_id)
         else:
-            self._waiting[query.feed].discard(query.query_id)
+            self._pending[query.feed].discard(query.query_id)
 
-    def _start_waiting(self, feed: str) -> list[Put]:
+    def _start_pending(self, feed: str) -> list[Put]:
         """Let the `ttl` of queries that were put before any reading run from the earliest one."""
         start = self._clocks[feed].start
         if start == NEVER:
             return []
         started = []
-        for query_id in sorted(self._waiting[feed]):
+        for query_id in sorted(self._pending[feed]):
             query = self.query(query_id)
             assert query.ttl_ms is not None
             due = start + query.ttl_ms
             self._engines[feed].set_due(query_id, due)
             started.append(Put(query.version - 1, query, due))
-        self._waiting[feed].clear()
+        self._pending[feed].clear()
         return started
 
     def _forget(self, expired: Sequence[RegionQuery]) -> None:
@@ -180,7 +180,7 @@ class FeedStage:
             rows = engine.take_touched_streams()
             if len(rows.ids):
                 streams[name] = rows
-            touched = engine.take_touched_pairs()
+            touched = engine.take_touched_trackings()
             if len(touched.ids):
                 pairs[name] = touched
             # A pair that a query had over its former feed ended there; what the feed in force says wins.
@@ -193,8 +193,8 @@ class FeedStage:
             new = buffer.take_new()
             if new is not None:
                 held[name] = new
-        recounts = {name: n for name, n in self._recounts().items() if n != self._recounts_told.get(name)}
-        self._recounts_told.update(recounts)
+        recounts = {name: n for name, n in self._recounts().items() if n != self._recounts_stored.get(name)}
+        self._recounts_stored.update(recounts)
         return Delta(streams=streams, silent=silent, held=held, pairs=pairs, recounts=recounts)
 
     def restore(self, put: Put) -> None:
@@ -204,18 +204,18 @@ class FeedStage:
             self.drop(query.query_id)
         self._engines[query.feed].restore(query, put.due)
         self._feed_by_query[query.query_id] = query.feed
-        self._wait_or_not(query, put.due)
+        self._set_pending(query, put.due)
 
     def restore_rows(self, delta: Delta) -> None:
         """Follow what another shard's ``take_touched`` or ``pages`` gave; the clocks have been set already."""
         for name in delta.clocks:
             self._engines[name].settled = self._clocks[name].settled
         for name, n_recounted in delta.recounts.items():
-            self._engines[name].streams.n_recounted = self._recounts_told[name] = n_recounted
+            self._engines[name].streams.n_recounted = self._recounts_stored[name] = n_recounted
         for name, rows in delta.streams.items():
             self._engines[name].restore_streams(rows)
         for name, pairs in delta.pairs.items():
-            self._engines[name].restore_pairs(pairs)
+            self._engines[name].restore_trackings(pairs)
         for name, buffer in self._held.items():
             buffer.restore(delta.held.get(name), self._clocks[name].settled)
         for (query_id, stream), is_silent in delta.silent.items():
@@ -237,7 +237,7 @@ class FeedStage:
         for name, engine in self._engines.items():
             for rows in engine.stream_pages(size):
                 yield Delta(streams={name: rows})
-            for tracked in engine.pair_pages(size):
+            for tracked in engine.tracking_pages(size):
                 yield Delta(pairs={name: tracked})
             pairs = engine.silent.pairs()
             while page := dict.fromkeys(islice(pairs, size), True):
@@ -258,7 +258,7 @@ class FeedStage:
             # A query is registered at the engine of its feed and nowhere else.
             ids = {query.query_id for query in engine.queries.queries()}
             assert ids == {query_id for query_id, feed in self._feed_by_query.items() if feed == name}
-            assert self._waiting[name] <= ids
+            assert self._pending[name] <= ids
 
 
 def _those(crossings: Sequence[Crossings | None]) -> list[Crossings]:

@@ -29,7 +29,7 @@ Names = tuple[str, str]
 Query = TypeVar("Query", RegionQuery, JoinQuery)
 
 
-def as_told(old: Query, new: RegionQuery | JoinQuery) -> Query:
+def as_emitted(old: Query, new: RegionQuery | JoinQuery) -> Query:
     """Return a query as the events carry it that its replacement by one of another kind or other feeds causes."""
     return replace(old, version=new.version, tags=new.tags, output_topic=new.output_topic)
 
@@ -65,7 +65,7 @@ class JoinStage:
         self._clocks = clocks
         self._pairs: dict[Names, FeedPair] = {}
         self._names: dict[str, Names] = {}  # by query id
-        self._waiting: set[str] = set()  # queries whose ttl has no clock yet
+        self._pending: set[str] = set()  # queries whose ttl has no clock yet
 
     def __contains__(self, query_id: str) -> bool:
         return query_id in self._names
@@ -94,12 +94,12 @@ class JoinStage:
         told: list[JoinedPairs | None] = []
         old = self.query(query.query_id) if query.query_id in self else None
         if old is not None and (self._names[query.query_id], old.kind) != (names, query.kind):
-            told.append(self._remove(query.query_id, Reason.QUERY_UPDATED, as_told(old, query)))
+            told.append(self._remove(query.query_id, Reason.QUERY_UPDATED, as_emitted(old, query)))
         due = self._due(query)
         pair = self._pair(names)
         told.append(pair.put(query, reason, due))
         self._names[query.query_id] = names
-        self._wait_or_not(query, due)
+        self._set_pending(query, due)
         # What ends in the past ends now, before the next command, wherever batches end.
         at_once = pair.advance(
             self._feeds[names[0]].nothing(), self._feeds[names[1]].nothing(), self._settled_of(names)
@@ -108,21 +108,21 @@ class JoinStage:
         self._forget(at_once.expired)
         return Told([one for one in told if one is not None], at_once.expired), replace(command, query=query, due=due)
 
-    def remove(self, query_id: str, reason: Reason, told_by: JoinQuery | None = None) -> list[JoinedPairs]:
-        """Remove a query; return the pairs that end; ``told_by`` is the definition they carry, if another one."""
-        told = self._remove(query_id, reason, told_by)
+    def remove(self, query_id: str, reason: Reason, emitted_as: JoinQuery | None = None) -> list[JoinedPairs]:
+        """Remove a query; return the pairs that end; ``emitted_as`` is the definition they carry, if another one."""
+        told = self._remove(query_id, reason, emitted_as)
         return [] if told is None else [told]
 
     def drop(self, query_id: str) -> None:
         """Remove a query without a word, if it is there."""
         names = self._names.pop(query_id, None)
-        self._waiting.discard(query_id)
+        self._pending.discard(query_id)
         if names is not None:
             self._pairs[names].drop(query_id)
 
-    def _remove(self, query_id: str, reason: Reason, told_by: JoinQuery | None) -> JoinedPairs | None:
-        self._waiting.discard(query_id)
-        return self._pairs[self._names.pop(query_id)].remove(query_id, reason, told_by)
+    def _remove(self, query_id: str, reason: Reason, emitted_as: JoinQuery | None) -> JoinedPairs | None:
+        self._pending.discard(query_id)
+        return self._pairs[self._names.pop(query_id)].remove(query_id, reason, emitted_as)
 
     # -- readings -----------------------------------------------------------------------------------------
 
@@ -134,7 +134,7 @@ class JoinStage:
         for name, feed in self._feeds.items():
             settled = self._clocks[name].settled
             arrivals[name] = feed.apply(self._released(name, readings.get(name), settled), settled)
-        told = Told([], [], self._start_waiting())
+        told = Told([], [], self._start_pending())
         visits = 0
         for names, pair in self._pairs.items():
             done = pair.advance(arrivals[names[0]], arrivals[names[1]], self._settled_of(names))
@@ -187,16 +187,16 @@ class JoinStage:
         time = self._time_of((query.left.feed, query.right.feed))
         return NEVER if query.ttl_ms is None or time == NEVER else time + query.ttl_ms
 
-    def _wait_or_not(self, query: JoinQuery, due: int) -> None:
+    def _set_pending(self, query: JoinQuery, due: int) -> None:
         if due == NEVER and query.ttl_ms is not None:
-            self._waiting.add(query.query_id)
+            self._pending.add(query.query_id)
         else:
-            self._waiting.discard(query.query_id)
+            self._pending.discard(query.query_id)
 
-    def _start_waiting(self) -> list[PutJoin]:
+    def _start_pending(self) -> list[PutJoin]:
         """Let the `ttl` of queries that were put before any reading run from the earliest one of their feeds."""
         started: list[PutJoin] = []
-        for query_id in sorted(self._waiting):
+        for query_id in sorted(self._pending):
             query = self.query(query_id)
             starts = [self._clocks[side.feed].start for side in (query.left, query.right)]
             known = [start for start in starts if start != NEVER]
@@ -204,13 +204,13 @@ class JoinStage:
                 due = min(known) + query.ttl_ms
                 self._pairs[self._names[query_id]].set_due(query_id, due)
                 started.append(PutJoin(query.version - 1, query, due))
-                self._waiting.discard(query_id)
+                self._pending.discard(query_id)
         return started
 
     def _forget(self, expired: Sequence[JoinQuery]) -> None:
         for query in expired:
             del self._names[query.query_id]
-            self._waiting.discard(query.query_id)
+            self._pending.discard(query.query_id)
 
     # -- state --------------------------------------------------------------------------------------------
 
@@ -241,7 +241,7 @@ class JoinStage:
             self.drop(query.query_id)
         self._pair(names).restore(query, put.due, since)
         self._names[query.query_id] = names
-        self._wait_or_not(query, put.due)
+        self._set_pending(query, put.due)
 
     def restore_rows(self, rows: Mapping[str, JoinRows]) -> None:
         """Follow what another shard's ``take_touched`` or ``pages`` gave; the clocks have been set already."""
@@ -288,4 +288,4 @@ class JoinStage:
             pair._check()
             ids = {query.query_id for query in pair.queries()}
             assert ids == {query_id for query_id, own in self._names.items() if own == names}
-        assert self._waiting <= self._names.keys()
+        assert self._pending <= self._names.keys()

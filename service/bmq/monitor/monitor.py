@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 from bmq.errors import ControlCode
 from bmq.monitor.clock import FeedClock
-from bmq.monitor.crossing_batches import join_crossings, join_pairs
+from bmq.monitor.crossing_batches import concat_crossings, concat_joined_pairs
 from bmq.monitor.feed_stage import FeedStage
-from bmq.monitor.join_stage import JoinStage, as_told
+from bmq.monitor.join_stage import JoinStage, as_emitted
 from bmq.records import (
     NEVER,
     Clock,
@@ -91,7 +91,7 @@ class Monitor:
         self._joins = JoinStage(feeds, self._clocks, shard, n_shards)
         self._silent_tombstones_before = silent_tombstones_before
         self._accepted: list[Put | PutJoin | Delete] = []
-        self._clocks_told: dict[str, Clock] = {}
+        self._clocks_stored: dict[str, Clock] = {}
 
     # -- the ledger ---------------------------------------------------------------------------------------
 
@@ -107,8 +107,8 @@ class Monitor:
                 by_feed.setdefault(found.feed, []).append(found)
             for pairs in one.pairs:
                 by_feeds.setdefault((pairs.left.feed, pairs.right.feed), []).append(pairs)
-        applied.crossings.extend(join_crossings(parts) for parts in by_feed.values())
-        applied.pairs.extend(join_pairs(parts) for parts in by_feeds.values())
+        applied.crossings.extend(concat_crossings(parts) for parts in by_feed.values())
+        applied.pairs.extend(concat_joined_pairs(parts) for parts in by_feeds.values())
         return applied
 
     def advance(self, feed: str, readings: Readings | None, marks: Clock) -> Advanced:
@@ -162,7 +162,7 @@ class Monitor:
         told, accepted = self._feeds.put(command, reason)
         pairs = []
         if query_id in self._joins:
-            pairs = self._joins.remove(query_id, reason, as_told(self._joins.query(query_id), accepted.query))
+            pairs = self._joins.remove(query_id, reason, as_emitted(self._joins.query(query_id), accepted.query))
         self._accepted.append(accepted)
         replies = [Reply(query_id, Status.ACCEPTED, command.offset), *self._ended(told.expired)]
         return Applied(replies, told.crossings, pairs)
@@ -174,7 +174,7 @@ class Monitor:
         reason = self._reason(query_id)
         crossings = []
         if query_id in self._feeds:
-            crossings = self._feeds.remove(query_id, reason, as_told(self._feeds.query(query_id), command.query))
+            crossings = self._feeds.remove(query_id, reason, as_emitted(self._feeds.query(query_id), command.query))
         told, accepted = self._joins.put(command, reason)
         self._accepted.append(accepted)
         replies = [Reply(query_id, Status.ACCEPTED, command.offset), *self._ended(told.expired)]
@@ -228,7 +228,7 @@ class Monitor:
 
     def n_pending(self) -> int:
         """Return how many crossings wait for a confirmation, or for the second half of a pattern."""
-        return sum(engine.pairs.n_pending for engine in self._feeds.engines.values())
+        return sum(engine.trackings.n_pending for engine in self._feeds.engines.values())
 
     def n_streams(self) -> dict[str, int]:
         """Return feed name -> how many streams are known in this shard."""
@@ -244,9 +244,11 @@ class Monitor:
         """Return what changed since the last call, and forget that it changed."""
         commands, self._accepted = tuple(self._accepted), []
         clocks = {
-            name: clock.now for name, clock in self._clocks.items() if clock.now != self._clocks_told.get(name, Clock())
+            name: clock.now
+            for name, clock in self._clocks.items()
+            if clock.now != self._clocks_stored.get(name, Clock())
         }
-        self._clocks_told.update(clocks)
+        self._clocks_stored.update(clocks)
         joins = self._joins.take_touched()
         since = self._joins.since([command.query.query_id for command in commands if isinstance(command, PutJoin)])
         return replace(self._feeds.take_touched(), commands=commands, clocks=clocks, joins=joins, since=since)
@@ -266,7 +268,7 @@ class Monitor:
                     self._feeds.drop(command.query_id)
         for name, clock in delta.clocks.items():
             self._clocks[name].set(clock)
-            self._clocks_told[name] = clock
+            self._clocks_stored[name] = clock
         self._feeds.restore_rows(delta)
         self._joins.restore_rows(delta.joins)
 

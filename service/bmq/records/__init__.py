@@ -45,6 +45,6 @@ from bmq.records.queries import Where as Where
 from bmq.records.state import Clock as Clock
 from bmq.records.state import Delta as Delta
 from bmq.records.state import JoinRows as JoinRows
-from bmq.records.state import PairRows as PairRows
 from bmq.records.state import StreamRows as StreamRows
+from bmq.records.state import TrackingRows as TrackingRows
 from bmq.records.state import WindowRows as WindowRows

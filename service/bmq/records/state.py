@@ -28,7 +28,7 @@ class StreamRows:
 
 
 @dataclass(frozen=True, slots=True)
-class PairRows:
+class TrackingRows:
     """What is kept of some (query, stream) pairs: rows of `engines.tracking.trackings.Pairs`.
 
     Attributes
@@ -121,7 +121,7 @@ class Delta:
     silent: Mapping[tuple[str, str], bool] = field(default_factory=dict)
     clocks: Mapping[str, Clock] = field(default_factory=dict)
     held: Mapping[str, Readings] = field(default_factory=dict)
-    pairs: Mapping[str, PairRows] = field(default_factory=dict)
+    pairs: Mapping[str, TrackingRows] = field(default_factory=dict)
     joins: Mapping[str, JoinRows] = field(default_factory=dict)
     since: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     recounts: Mapping[str, int] = field(default_factory=dict)

@@ -5,7 +5,7 @@
     -         a list, an object or a number beyond a double's range, which equal nothing
 
 All attributes of one reading are one text: those of its values in the order of the feed's attributes, put
-together by `join_attributes`. Knows values, not where they stand.
+together by `concat_attributes`. Knows values, not where they stand.
 """
 
 import json
@@ -38,7 +38,7 @@ def attribute_text(value: object) -> str:
     return _number_text(float(value)) if isinstance(value, int | float) else OTHER
 
 
-def join_attributes(texts: Iterable[str]) -> str:
+def concat_attributes(texts: Iterable[str]) -> str:
     """Return the text of all attributes of one reading, given that of each in the order of the feed."""
     return SEPARATOR.join(texts)
 

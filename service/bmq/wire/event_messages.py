@@ -28,8 +28,8 @@ from bmq.wire.json_texts import escaped, quote
 from bmq.wire.outgoing import (
     CROSSING_HEADERS,
     READING_HEADERS,
+    concat_texts,
     header_column,
-    join_texts,
     message_batch,
     text_column,
 )
@@ -92,7 +92,7 @@ def _by_crossing(
         for kind in kinds
         for q in queries
     ]
-    values = join_texts(
+    values = concat_texts(
         n,
         '{"event_id":"',
         ids,
@@ -117,7 +117,7 @@ def _what(crossings: Crossings, queries: Sequence[RegionQuery], query_rows: Int3
         return what
     patterns = [f'","pattern":"{q.pattern.text}","began":' if q.pattern is not None else None for q in queries]
     began = pa.array(crossings.began).cast(pa.string())
-    transitions = join_texts(len(crossings), pa.array(patterns, pa.string()).take(pa.array(query_rows)), began)
+    transitions = concat_texts(len(crossings), pa.array(patterns, pa.string()).take(pa.array(query_rows)), began)
     return pc.if_else(pa.array(crossings.began != NEVER), transitions, what)
 
 
@@ -186,16 +186,16 @@ def _render_by_reading(
     quoted = pa.array([quote(q.query_id) for q in queries], pa.string()).take(pa.array(query_rows[order]))
     reasons = pa.array([reason.text for reason in Reason]).take(pa.array(crossings.reasons[firsts]))
     keys = streams.take(pa.array(firsts))
-    values = join_texts(
+    values = concat_texts(
         n,
         '{"event_id":"',
         ids,
         f'","kind":"{Kind.BORDER}","feed":{quote(feed.name)},"stream_id":"',
         escaped(keys, crossings.ids.bytes),
         '","entered":[',
-        _joined_where(entered[order], starts, quoted),
+        _concat_where(entered[order], starts, quoted),
         '],"left":[',
-        _joined_where(~entered[order], starts, quoted),
+        _concat_where(~entered[order], starts, quoted),
         '],"reason":"',
         reasons,
         '","event_time":',
@@ -231,7 +231,7 @@ def _causes(crossings: Crossings, streams: pa.Array, query_rows: Int32s, by_quer
     return np.cumsum(is_new)
 
 
-def _joined_where(chosen: Bools, starts: Int64s, texts: pa.Array) -> pa.Array:
+def _concat_where(chosen: Bools, starts: Int64s, texts: pa.Array) -> pa.Array:
     """Return the chosen texts of each group, with commas between; groups begin at ``starts``."""
     n_before = np.concatenate(([0], np.cumsum(chosen)))
     offsets = n_before[np.concatenate((starts, [chosen.size]))].astype(np.int32)

@@ -37,7 +37,7 @@ import pyarrow as pa
 from bmq.kernels.tables.event_ids import ID_LENGTH, Words, event_ids, hash_128
 from bmq.records import NEVER, Bools, Crossings, Feed, Int32s, Int64s, JoinQuery, Kind, Reason, RegionQuery, Sign
 from bmq.wire.json_texts import value_pieces
-from bmq.wire.outgoing import join_texts, text_column
+from bmq.wire.outgoing import concat_texts, text_column
 
 Query = TypeVar("Query", RegionQuery, JoinQuery)
 Rows = slice | Int64s
@@ -135,7 +135,7 @@ def moment_pieces(crossings: Crossings, feed: Feed, rows: Rows = ALL) -> list[pa
     if crossings.confirmed_times is not None:
         confirmed = crossings.confirmed_times[rows]
         texts = pa.array(confirmed, mask=confirmed == NEVER).cast(pa.string())
-        pieces.append(join_texts(confirmed.size, ',"confirmed_time":', texts).fill_null(""))
+        pieces.append(concat_texts(confirmed.size, ',"confirmed_time":', texts).fill_null(""))
     return pieces
 
 
@@ -146,7 +146,7 @@ def _previous(crossings: Crossings, feed: Feed, rows: Rows) -> pa.Array | str:
     times = pa.array(crossings.previous_times[rows], mask=~has_previous).cast(pa.string())
     value = value_pieces(feed.dimensions, crossings.previous_values[:, rows])
     # A null time makes the whole text null: an event without a previous reading has no such field.
-    text = join_texts(has_previous.size, ',"previous":{"event_time":', times, ',"value":', *value, "}")
+    text = concat_texts(has_previous.size, ',"previous":{"event_time":', times, ',"value":', *value, "}")
     return text.fill_null("")
 
 

@@ -20,7 +20,7 @@ from bmq.kernels.tables.event_ids import Words, hash_128
 from bmq.records import NEVER, Feed, Int32s, Int64s, JoinedPairs, JoinQuery, Kind, PairSide, Reason, Sign
 from bmq.wire.event_pieces import id_texts, used_queries
 from bmq.wire.json_texts import escaped, quote, value_pieces
-from bmq.wire.outgoing import CROSSING_HEADERS, header_column, join_texts, message_batch, text_column
+from bmq.wire.outgoing import CROSSING_HEADERS, concat_texts, header_column, message_batch, text_column
 
 # What an event is about, hashed in place of a stream id: both streams, and which readings of them. Little-endian, as
 # the words of all hashes, so that ids are the same on every machine.
@@ -68,7 +68,7 @@ def render_pairs(
         f'","kind":"{query.kind}","query_id":{quote(query.query_id)},"query_version":{query.version}'
         for query in queries
     ]
-    values = join_texts(
+    values = concat_texts(
         n,
         '{"event_id":"',
         ids,
@@ -127,7 +127,7 @@ def _side(name: str, side: PairSide, feeds: Mapping[str, Feed]) -> pa.Array:
     """Return the pieces of a side; empty where there is none."""
     times = pa.array(side.event_times, mask=side.event_times == NEVER).cast(pa.string())
     # A null time makes the whole text null.
-    return join_texts(
+    return concat_texts(
         side.event_times.size,
         f',"{name}":{{"feed":{quote(side.feed)},"stream_id":"',
         escaped(_texts(side), side.ids.bytes),

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from bmq.records import Bools, Crossings, Feed, Sign
 from bmq.wire.json_texts import escaped, quote, value_pieces
-from bmq.wire.outgoing import MESSAGE_SCHEMA, join_texts, message_batch, text_column
+from bmq.wire.outgoing import MESSAGE_SCHEMA, concat_texts, message_batch, text_column
 
 
 def render_membership(crossings: Crossings, feed: Feed, *, topic: str) -> pa.RecordBatch:
@@ -47,7 +47,7 @@ def render_membership(crossings: Crossings, feed: Feed, *, topic: str) -> pa.Rec
     streams = escaped(text_column(crossings.ids.starts, crossings.ids.bytes), crossings.ids.bytes).take(pa.array(rows))
 
     key_heads = pa.array([f'[{quote(query.query_id)},{feed_name},"' for query in queries], pa.string())
-    keys = join_texts(n, key_heads.take(of_query), streams, '"]')
+    keys = concat_texts(n, key_heads.take(of_query), streams, '"]')
     value_heads = pa.array(
         [
             f'{{"query_id":{quote(query.query_id)},"query_version":{query.version},"feed":{feed_name},"stream_id":"'
@@ -55,7 +55,7 @@ def render_membership(crossings: Crossings, feed: Feed, *, topic: str) -> pa.Rec
         ],
         pa.string(),
     )
-    values = join_texts(
+    values = concat_texts(
         n,
         value_heads.take(of_query),
         streams,

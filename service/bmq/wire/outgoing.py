@@ -50,7 +50,7 @@ def text_column(starts: Int64s, texts: Bytes) -> pa.Array:
     return pa.Array.from_buffers(pa.string(), starts.size - 1, [None, offsets, pa.py_buffer(texts)])
 
 
-def join_texts(n: int, *pieces: pa.Array | str) -> pa.Array:
+def concat_texts(n: int, *pieces: pa.Array | str) -> pa.Array:
     """Return n texts, text i being the i-th of each column, and each single text, one behind the other."""
     return pc.binary_join_element_wise(pa.repeat("", n), *pieces, "")
 
@@ -65,7 +65,7 @@ def header_column(n: int, names: Sequence[str], *columns: pa.Array | str) -> pa.
     """
     # Joined without separators, the values of one list lie side by side and those of the next list follow:
     # this is already the buffer of all values, and only the offsets are missing.
-    joined = join_texts(n, *columns)
+    joined = concat_texts(n, *columns)
     lengths = np.empty((n, len(names)), dtype=np.int64)
     for i, column in enumerate(columns):
         lengths[:, i] = len(column.encode()) if isinstance(column, str) else pc.binary_length(column)

@@ -8,7 +8,7 @@ Called once for each text that differs, not for each reading; and texts come bac
 
 from functools import lru_cache
 
-from bmq.wire.attributes import NULL, OTHER, SEPARATOR, attribute_text, join_attributes
+from bmq.wire.attributes import NULL, OTHER, SEPARATOR, attribute_text, concat_attributes
 from bmq.wire.csv_readings import read_cell
 from bmq.wire.readings_exact import read_json
 
@@ -19,13 +19,15 @@ _CACHED_TEXTS = 16_384
 @lru_cache(_CACHED_TEXTS)
 def text_of_plain_json(raw: bytes) -> str:
     """Return the canonical text of JSON values; nothing at all is absent, a bracket alone a list or an object."""
-    return join_attributes(map(_text_of_json, raw.decode().split(SEPARATOR)))
+    return concat_attributes(map(_text_of_json, raw.decode().split(SEPARATOR)))
 
 
 @lru_cache(_CACHED_TEXTS)
 def text_of_plain_csv(raw: bytes) -> str:
     """Return the canonical text of cells without quotes; an empty one is absent."""
-    return join_attributes(attribute_text(read_cell(cell)) if cell else NULL for cell in raw.decode().split(SEPARATOR))
+    return concat_attributes(
+        attribute_text(read_cell(cell)) if cell else NULL for cell in raw.decode().split(SEPARATOR)
+    )
 
 
 def _text_of_json(value: str) -> str:

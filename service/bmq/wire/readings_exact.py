@@ -13,7 +13,7 @@ from typing import NamedTuple, NoReturn
 
 from bmq.errors import DeadLetterCode, ReadingError
 from bmq.records import Feed, Format
-from bmq.wire.attributes import attribute_text, join_attributes
+from bmq.wire.attributes import attribute_text, concat_attributes
 from bmq.wire.csv_readings import CsvLine
 from bmq.wire.definitions import shorten
 from bmq.wire.numeral import Numeral
@@ -82,7 +82,7 @@ class ExactDecoder:
             stream_id,
             event_time,
             _on_the_globe(self._feed, values) if self._feed.lonlat else values,
-            join_attributes(attribute_text(fields.get(name)) for name in attributes) if attributes else None,
+            concat_attributes(attribute_text(fields.get(name)) for name in attributes) if attributes else None,
         )
 
     def _fields(self, value: bytes | None) -> Mapping[str, object]:

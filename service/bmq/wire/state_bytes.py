@@ -17,11 +17,11 @@ from bmq.records import (
     Delta,
     Ids,
     JoinRows,
-    PairRows,
     Put,
     PutJoin,
     Readings,
     StreamRows,
+    TrackingRows,
     WindowRows,
 )
 from bmq.records.concat import with_used_texts
@@ -128,7 +128,7 @@ def pack_delta(delta: Delta) -> bytes:
             [(query_id, stream, now) for (query_id, stream), now in delta.silent.items()],
             dict(delta.clocks),
             {feed: _pack_readings(readings) for feed, readings in delta.held.items()},
-            {feed: _pack_pairs(rows) for feed, rows in delta.pairs.items()},
+            {feed: _pack_trackings(rows) for feed, rows in delta.pairs.items()},
             {feed: _pack_join(rows) for feed, rows in delta.joins.items()},
             dict(delta.since),
             dict(delta.recounts),
@@ -146,7 +146,7 @@ def unpack_delta(packed: bytes) -> Delta:
         {(query_id, stream): now for query_id, stream, now in delta.silent},
         delta.clocks,
         {feed: _unpack_readings(readings) for feed, readings in delta.held.items()},
-        {feed: _unpack_pairs(rows) for feed, rows in delta.pairs.items()},
+        {feed: _unpack_trackings(rows) for feed, rows in delta.pairs.items()},
         {feed: _unpack_join(rows) for feed, rows in delta.joins.items()},
         delta.since,
         delta.recounts,
@@ -197,7 +197,7 @@ def _unpack_readings(readings: _Readings) -> Readings:
     )
 
 
-def _pack_pairs(rows: PairRows) -> _Pairs:
+def _pack_trackings(rows: TrackingRows) -> _Pairs:
     return _Pairs(
         rows.values.shape[0],
         rows.query_ids,
@@ -213,8 +213,8 @@ def _pack_pairs(rows: PairRows) -> _Pairs:
     )
 
 
-def _unpack_pairs(rows: _Pairs) -> PairRows:
-    return PairRows(
+def _unpack_trackings(rows: _Pairs) -> TrackingRows:
+    return TrackingRows(
         rows.query_ids,
         _unpack(rows.query_rows, np.int32),
         _unpack_ids(rows.ids),

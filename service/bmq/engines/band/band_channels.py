@@ -13,7 +13,7 @@ import numpy as np
 from bmq.engines.band.band_join import BandJoin
 from bmq.engines.joins.join_feed import Arrivals, JoinFeed, Past, States
 from bmq.engines.joins.join_keys import KeyTable
-from bmq.engines.joins.joined_pair_events import PairEvents
+from bmq.engines.joins.joined_pair_events import JoinedPairEvents
 from bmq.records import NEVER, Band, Bools, Float64s, Int8s, Int32s, Int64s, JoinQuery, JoinSide, Reason
 
 LEFT, RIGHT = 0, 1
@@ -110,7 +110,7 @@ class BandChannels:
         """Let the channels be built anew, with the texts of now, once most texts may be those of former readings."""
         self._is_stale |= len(self._keys) > self._most_keys
 
-    def change(self, changes: Changes, begin: int, end: int) -> tuple[list[PairEvents], int]:
+    def change(self, changes: Changes, begin: int, end: int) -> tuple[list[JoinedPairEvents], int]:
         """Apply the changes ``begin`` to ``end``; return the events and how many candidates were looked at."""
         self.refresh()
         parts = []
@@ -188,7 +188,7 @@ def _put(channel: BandJoin, key: ChannelKey, slots: list[int], bands: list[Band]
     channel.put(np.array(slots, dtype=np.int32), lo, hi, key.reports_queries)
 
 
-def _events(changes: Changes, rows: Int32s, queries: Int32s, others: Int32s, signs: Int8s) -> PairEvents:
+def _events(changes: Changes, rows: Int32s, queries: Int32s, others: Int32s, signs: Int8s) -> JoinedPairEvents:
     """Return the events of changes ``rows``; other streams of -1: the event has that side not."""
     positions = rows.astype(np.int64)
     of_left = changes.sides[rows] == LEFT
@@ -206,7 +206,7 @@ def _events(changes: Changes, rows: Int32s, queries: Int32s, others: Int32s, sig
     alone = others < 0
     left.event_times[alone & ~of_left] = NEVER
     right.event_times[alone & of_left] = NEVER
-    return PairEvents(
+    return JoinedPairEvents(
         queries,
         2 * positions,
         signs,

@@ -59,7 +59,7 @@ class BandJoin:
     def __init__(self) -> None:
         self._queries = BandQueries()
         self._reports_queries = False
-        self._next_mark = 0  # more than any in `Bands.told`
+        self._next_mark = 0  # more than any in `Bands.reported`
         self._sides = (_new_side(), _new_side())
         self._ordered: tuple[Entries, Entries] | None = None
 
@@ -86,7 +86,7 @@ class BandJoin:
         self._queries.remove(slots)
 
     def change(
-        self, sides: Int8s, streams: Int32s, values: Float64s, keys: Int64s, is_told: Bools | None = None
+        self, sides: Int8s, streams: Int32s, values: Float64s, keys: Int64s, is_reported: Bools | None = None
     ) -> PairChanges:
         """Apply changes of values in their order, and return what they do to pairs.
 
@@ -95,20 +95,20 @@ class BandJoin:
         sides : int8[n], 0 left, 1 right. streams : int32[n], slots of that side.
         values : float64[n], finite; NaN: the stream has no value any more.
         keys : int64[n], a pair's keys must be equal; -1: equal to nothing.
-        is_told : bool[n], whether what a change does is to be returned; None: of all.
+        is_reported : bool[n], whether what a change does is to be returned; None: of all.
         """
         self._ordered = None
         values = values + 0.0  # -0.0 is 0.0
-        is_told = np.ones(sides.size, dtype=np.bool_) if is_told is None else is_told
+        is_reported = np.ones(sides.size, dtype=np.bool_) if is_reported is None else is_reported
         for side in (0, 1):
             self._make_room(side, int(streams[sides == side].max(initial=-1)) + 1)
-        bands = self._queries.bands(tells_pairs=not self._reports_queries)
+        bands = self._queries.bands(reports_pairs=not self._reports_queries)
         out = np.empty((4, max(FIRST_ROOM, 2 * sides.size)), dtype=np.int32)
         done, n_out, visits = 0, 0, 0
         while True:
             left, right = self._sides
             done, n_out, n = change_values(
-                bands, left, right, sides, streams, values, keys, is_told, done, self._next_mark, out, n_out
+                bands, left, right, sides, streams, values, keys, is_reported, done, self._next_mark, out, n_out
             )
             self._next_mark += sides.size
             visits += n

@@ -31,7 +31,7 @@ class BandQueries:
     def __init__(self) -> None:
         self.lo: Float64s = np.empty(0)
         self.hi: Float64s = np.empty(0)
-        self._told: Int64s = np.empty(0, dtype=np.int64)
+        self._reported: Int64s = np.empty(0, dtype=np.int64)
         # Where a query is in each sequence; -1: not in its main part.
         self._places: npt.NDArray[np.int32] = np.empty((2, 0), dtype=np.int32)
         self._recent: set[int] = set()
@@ -44,7 +44,7 @@ class BandQueries:
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        arrays = (self.lo, self.hi, self._told, self._places, *self._sequences)
+        arrays = (self.lo, self.hi, self._reported, self._places, *self._sequences)
         heads = (self._main.points, self._main.starts, self._main.cover_lo, self._main.cover_hi)
         return sum(array.nbytes for array in (*arrays, *heads))
 
@@ -67,12 +67,12 @@ class BandQueries:
         self._n_gone += int(is_main.sum())
         self._bands = None
 
-    def bands(self, *, tells_pairs: bool) -> Bands:
+    def bands(self, *, reports_pairs: bool) -> Bands:
         """Return the queries as they are now; until some come or go."""
         if self._bands is None:
             if len(self._recent) + self._n_gone > max(RECENT_MIN, MOST_RECENT * self._main.by_lo.size):
                 self._group_all()
-            self._bands = self._with_recent(tells_pairs)
+            self._bands = self._with_recent(reports_pairs)
         return self._bands
 
     def _group_all(self) -> None:
@@ -99,7 +99,7 @@ class BandQueries:
         own = slice(begin, begin + groups.lo.size)
         by_lo[own], by_hi[own], lo[own], hi[own] = groups.by_lo, groups.by_hi, groups.lo, groups.hi
 
-    def _with_recent(self, tells_pairs: bool) -> Bands:
+    def _with_recent(self, reports_pairs: bool) -> Bands:
         main, n_main = self._main, self._main.by_lo.size
         recent = self._groups_of(np.fromiter(self._recent, dtype=np.int32))
         self._write(recent, n_main)
@@ -117,9 +117,9 @@ class BandQueries:
             hi[:n],
             self.lo,
             self.hi,
-            self._told,
+            self._reported,
             len(main),
-            tells_pairs,
+            reports_pairs,
         )
 
     def _make_room(self, n_slots: int) -> None:
@@ -128,7 +128,7 @@ class BandQueries:
             return
         n_more = max(n_more, self.lo.size)
         self.lo, self.hi = (np.append(ends, np.full(n_more, np.nan)) for ends in (self.lo, self.hi))
-        self._told = np.append(self._told, np.full(n_more, -1, dtype=np.int64))
+        self._reported = np.append(self._reported, np.full(n_more, -1, dtype=np.int64))
         self._places = np.hstack([self._places, np.full((2, n_more), -1, dtype=np.int32)])
 
     def _check(self) -> None:

@@ -16,11 +16,11 @@ import numpy as np
 from bmq.engines.feed.crossing_records import to_crossings
 from bmq.engines.feed.endings import Endings, end_queries
 from bmq.engines.feed.pass_events import find_passes
-from bmq.engines.feed.slot_events import Events, When, join_events, some_events, telling_order
+from bmq.engines.feed.slot_events import Events, When, concat_events, emit_order, some_events
 from bmq.engines.feed.stream_expiry import find_silences
-from bmq.engines.feed.tracked_regions import events_of_pairs, items_of_crossings, items_of_ends, join_items
+from bmq.engines.feed.tracked_regions import concat_items, events_of_trackings, items_of_crossings, items_of_ends
 from bmq.engines.feed.watched_regions import Steps
-from bmq.index.base import Moves, joined
+from bmq.index.base import Moves, concat_moves
 from bmq.index.stream_table import Chained
 from bmq.records import Crossings, Int32s, Int64s, Readings, Reason, RegionQuery
 
@@ -67,11 +67,11 @@ def advance(engine: "FeedEngine", readings: Readings | None, settled: int) -> Ad
     if _is_plain(engine, settled):
         crossings = None
         if moves is not None and chained is not None:
-            told = moves if levels is None else joined([moves, levels])
-            crossings = _tell_plain(engine, chained, told, readings)
+            emitted = moves if levels is None else concat_moves([moves, levels])
+            crossings = _emit_plain(engine, chained, emitted, readings)
         engine.settled = settled
         return Advanced(crossings, [], n_late, visits, 0, level_visits)
-    events, expired, n_suppressed, visit_numbers = _tell_all(engine, chained, steps, moves, levels, settled)
+    events, expired, n_suppressed, visit_numbers = _emit_all(engine, chained, steps, moves, levels, settled)
     crossings = to_crossings(engine, events, chained, readings, visit_numbers=visit_numbers)
     for query in expired:
         engine.drop(query.query_id)
@@ -90,7 +90,7 @@ def _chain(engine: "FeedEngine", readings: Readings | None) -> Chained | None:
 def _may_be_due(engine: "FeedEngine", settled: int) -> bool:
     # What a command began may be due already, so for the others it does not matter whether time goes on.
     can_fall_silent = settled > engine.settled and (engine.streams.can_expire or engine.queries.stream_ttl_counts)
-    return bool(can_fall_silent) or engine.dues.any_passed(settled) or engine.pairs.next_due() < settled
+    return bool(can_fall_silent) or engine.dues.any_passed(settled) or engine.trackings.next_due() < settled
 
 
 def _is_plain(engine: "FeedEngine", settled: int) -> bool:
@@ -118,7 +118,7 @@ def _levels(engine: "FeedEngine", steps: Steps | None) -> Moves | None:
     return engine.levels.find(steps.streams, steps.values, steps.codes)
 
 
-def _tell_plain(engine: "FeedEngine", chained: Chained, moves: Moves, readings: Readings | None) -> Crossings:
+def _emit_plain(engine: "FeedEngine", chained: Chained, moves: Moves, readings: Readings | None) -> Crossings:
     order = _order_at_readings(engine, moves)
     return to_crossings(
         engine, _silenced(engine, _at_readings(chained, _chosen(moves, order), engine.n_dims)), chained, readings
@@ -145,8 +145,8 @@ def _chosen(moves: Moves, rows: Int64s) -> Moves:
 
 
 def _silenced(engine: "FeedEngine", events: Events) -> Events:
-    loud = engine.loud(events)
-    return events if loud.all() else events.where(loud)
+    emitted_ones = engine.emitted(events)
+    return events if emitted_ones.all() else events.where(emitted_ones)
 
 
 def _at_readings(chained: Chained, moves: Moves, n_dims: int) -> Events:
@@ -165,7 +165,7 @@ def _at_readings(chained: Chained, moves: Moves, n_dims: int) -> Events:
     )
 
 
-def _tell_all(
+def _emit_all(
     engine: "FeedEngine",
     chained: Chained | None,
     steps: Steps | None,
@@ -198,20 +198,20 @@ def _tell_all(
             parts.append(passes.where(~silences.cover(engine, passes)))
         if levels is not None:
             parts.append(_at_readings(chained, levels, engine.n_dims))
-    found = join_events(parts)
+    found = concat_events(parts)
     dues = engine.dues.passed(settled)  # 4
     endings = Endings([], [])
     if dues:
         found, endings = end_queries(engine, found, dues, chained)
     is_tracked = engine.queries.tracked[engine.queries.owners[found.queries]]
-    told = [found.where(~is_tracked), *endings.leaves]
+    emitted = [found.where(~is_tracked), *endings.leaves]
     n_suppressed = 0
     if engine.queries.n_tracked:  # 5
         items = items_of_crossings(engine, found.where(is_tracked))
-        ends = items_of_ends(engine, items, silences.expiries, endings.pair_ends)
-        of_pairs = engine.pairs.run(join_items([items, *ends]), settled, engine.streams.last_times)
-        n_suppressed = of_pairs.n_suppressed
-        told.append(events_of_pairs(of_pairs))
-    events = join_events(told)  # 6
-    events = events.where(telling_order(events, engine.queries.order_by_id(events.queries)))
+        ends = items_of_ends(engine, items, silences.expiries, endings.tracking_ends)
+        of_trackings = engine.trackings.run(concat_items([items, *ends]), settled, engine.streams.last_times)
+        n_suppressed = of_trackings.n_suppressed
+        emitted.append(events_of_trackings(of_trackings))
+    events = concat_events(emitted)  # 6
+    events = events.where(emit_order(events, engine.queries.order_by_id(events.queries)))
     return _silenced(engine, events), [engine.queries.query(slot) for _, slot in dues], n_suppressed, visit_numbers

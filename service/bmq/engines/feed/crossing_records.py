@@ -19,7 +19,7 @@ def to_crossings(
     events: Events,
     chained: Chained | None,
     readings: Readings | None,
-    told_by: RegionQuery | None = None,
+    emitted_as: RegionQuery | None = None,
     visit_numbers: Int32s | None = None,
 ) -> Crossings:
     """Return the events, in their order, as crossings.
@@ -27,13 +27,15 @@ def to_crossings(
     Parameters
     ----------
     chained, readings : what ``events.rows`` points into; None: no event has a row.
-    told_by : the definition that all of them carry; None: each its own.
+    emitted_as : the definition that all of them carry; None: each its own.
     visit_numbers : int32[], the visit that each number in ``events.passes`` stands for; None: there are no passes.
     """
     n = len(events)
     distinct, query_rows = numbered(events.queries, engine.queries.owners.size)
     queries = (
-        tuple(engine.queries.query(int(slot)) for slot in distinct) if told_by is None else (told_by,) * distinct.size
+        tuple(engine.queries.query(int(slot)) for slot in distinct)
+        if emitted_as is None
+        else (emitted_as,) * distinct.size
     )
     previous_times = np.zeros(n, dtype=np.int64)
     previous_values = np.zeros((engine.n_dims, n))

@@ -1,7 +1,7 @@
-"""What a put or an edit changes: who leaves, who enters, and what is kept of those who stay.
+"""What a put or an edit changes: which streams leave, which enter, and what is kept of those that stay.
 
-told before ──┬── inside now: stays as it was told        not told ──┬── inside now: enters, or waits to be told
-└── not: leaves at once                                └── not: nothing
+member before ──┬── inside now: its visit goes on     no member ──┬── inside now: enters, or is pending
+└── outside now: leaves at once                   └── outside now: nothing
 """
 
 from typing import TYPE_CHECKING
@@ -10,9 +10,9 @@ import numpy as np
 
 from bmq.engines.feed.query_table import NO_SLOT
 from bmq.engines.feed.slot_events import Events, When, some_events
-from bmq.engines.feed.tracked_regions import events_of_pairs
-from bmq.engines.tracking.tracking_items import PairItems
-from bmq.engines.tracking.trackings import AT_READING, END, IN, LOUD, NO, SILENT
+from bmq.engines.feed.tracked_regions import events_of_trackings
+from bmq.engines.tracking.tracking_items import TrackingItems
+from bmq.engines.tracking.trackings import AT_READING, EMITTED, END, IN, NO, SILENT
 from bmq.records import NEVER, Initial, Int8s, Int32s, Kind, Reason, RegionQuery, Sign
 
 if TYPE_CHECKING:
@@ -31,37 +31,38 @@ def watch_the_same(one: RegionQuery, other: RegionQuery) -> bool:
 
 
 def change_options(engine: "FeedEngine", old: RegionQuery, new: RegionQuery, due: int) -> list[Events]:
-    """Replace a query that watches what it did: memberships and what waits stay."""
+    """Replace a query that watches what it did: memberships and what is pending stay."""
     slot = engine.queries.slot(old.query_id)
     engine.remember(new, due)
     if not old.is_tracked and new.is_tracked:
         members = engine.members(slot)
-        told = _told_of_plain(engine, old.query_id, members)
+        visits = _visits_of_plain(engine, old.query_id, members)
         end_silent(engine, old.query_id, members)
-        engine.pairs.set_options(slot, new, engine.streams.last_times)
-        engine.pairs.set_told(slot, members, told)
+        engine.trackings.set_options(slot, new, engine.streams.last_times)
+        engine.trackings.set_visits(slot, members, visits)
     elif new.is_tracked:
-        engine.pairs.set_options(slot, new, engine.streams.last_times)
+        engine.trackings.set_options(slot, new, engine.streams.last_times)
     elif old.is_tracked:
         return [_make_plain(engine, slot, new.query_id)]
     return []
 
 
 def change_silence(engine: "FeedEngine", old: RegionQuery, new: RegionQuery, due: int) -> list[Events]:
-    """Replace a tracked query by one with another `stream_ttl`: what waits stays, but of streams unknown to it now.
+    """Replace a tracked query by one with another `stream_ttl`; return what begins and ends.
 
-    Where the new one is not tracked, what waits is told.
+    What is pending stays, unless the stream is unknown to the query now. If the new query is not tracked, what is
+    pending is emitted.
     """
     slot = engine.queries.slot(old.query_id)
     engine.remember(new, due)
-    streams, told, inside = engine.pairs.rows_of(slot)
+    streams, visits, inside = engine.trackings.rows_of(slot)
     unknown = streams[~engine.knows(slot, streams)]
-    events = [run_at_rest(engine, slot, unknown, END, Reason.QUERY_UPDATED)]  # by the options that they were told by
+    events = [run_at_rest(engine, slot, unknown, END, Reason.QUERY_UPDATED)]  # by the options of its visits
     if new.is_tracked:
-        engine.pairs.set_options(slot, new, engine.streams.last_times)
-    entered = np.setdiff1d(engine.members(slot), streams[inside | (told != NO)])
+        engine.trackings.set_options(slot, new, engine.streams.last_times)
+    entered = np.setdiff1d(engine.members(slot), streams[inside | (visits != NO)])
     if new.initial is Initial.SILENT:
-        _tell_silently(engine, slot, entered, np.full(entered.size, SILENT, dtype=np.int8))
+        _set_visits(engine, slot, entered, np.full(entered.size, SILENT, dtype=np.int8))
     elif new.is_tracked:
         events.append(run_at_rest(engine, slot, entered, IN, Reason.QUERY_UPDATED))
     else:
@@ -73,11 +74,11 @@ def change_silence(engine: "FeedEngine", old: RegionQuery, new: RegionQuery, due
 
 def _make_plain(engine: "FeedEngine", slot: int, query_id: str) -> Events:
     """Tell what waits of a query that is tracked no more, and keep who is a silent member."""
-    events = engine.pairs.flush(slot)
-    streams, told, _ = engine.pairs.rows_of(slot)
-    engine.pairs.forget(slot)
-    engine.silent.begin_all(query_id, _texts(engine, streams[told == SILENT]))
-    return events_of_pairs(events)
+    events = engine.trackings.flush(slot)
+    streams, visits, _ = engine.trackings.rows_of(slot)
+    engine.trackings.forget(slot)
+    engine.silent.begin_all(query_id, _texts(engine, streams[visits == SILENT]))
+    return events_of_trackings(events)
 
 
 def change_members(
@@ -85,13 +86,13 @@ def change_members(
 ) -> list[Events]:
     """Register a query, or replace one that watched something else; return what begins and ends.
 
-    1. Who was told inside before.
-    2. Who is inside now.
-    3. Those who are no longer leave.
-    4. Those who stay are told as they were.
-    5. Those who are new enter.
+    1. Find the members before.
+    2. Find the streams that are inside now.
+    3. Let the members that are outside now leave.
+    4. The visits of the members that stay go on.
+    5. Let the others that are inside now enter.
     """
-    told, codes, inside = _told_before(engine, old)  # 1
+    before, codes, inside = _members_before(engine, old)  # 1
     was_tracked = old is not None and old.is_tracked
     slot = engine.remember(new, due)
     now = engine.members(slot)  # 2
@@ -100,27 +101,27 @@ def change_members(
         now = np.union1d(now, np.intersect1d(inside, engine.members(exit_slot)))
     if new.kind is Kind.TRANSITION:
         now = now[:0]  # what is no crossing is nothing to it
-    stays = np.isin(told, now, assume_unique=True)
+    stays = np.isin(before, now, assume_unique=True)
     events = []
     if was_tracked:  # 3
-        gone = np.setdiff1d(engine.pairs.rows_of(slot)[0], told[stays])
+        gone = np.setdiff1d(engine.trackings.rows_of(slot)[0], before[stays])
         events.append(run_at_rest(engine, slot, gone, END, reason))
     elif old is not None:
-        left = end_silent(engine, new.query_id, told[~stays])
+        left = end_silent(engine, new.query_id, before[~stays])
         events.append(events_at_rest(engine, slot, left, Sign.LEFT, reason))
     if was_tracked and (not new.is_tracked or new.kind is not (old.kind if old else None)):  # 4
-        engine.pairs.forget(slot)
+        engine.trackings.forget(slot)
     if new.is_tracked:
-        engine.pairs.set_options(slot, new, engine.streams.last_times)
-        _tell_silently(engine, slot, told[stays], codes[stays])
+        engine.trackings.set_options(slot, new, engine.streams.last_times)
+        _set_visits(engine, slot, before[stays], codes[stays])
         if not was_tracked:
-            end_silent(engine, new.query_id, told[stays])
+            end_silent(engine, new.query_id, before[stays])
     elif was_tracked:
-        engine.silent.begin_all(new.query_id, _texts(engine, told[stays][codes[stays] == SILENT]))
-    entered = np.setdiff1d(now, told, assume_unique=True)  # 5
+        engine.silent.begin_all(new.query_id, _texts(engine, before[stays][codes[stays] == SILENT]))
+    entered = np.setdiff1d(now, before, assume_unique=True)  # 5
     silently = new.initial is Initial.SILENT
     if new.is_tracked and silently:
-        _tell_silently(engine, slot, entered, np.full(entered.size, SILENT, dtype=np.int8))
+        _set_visits(engine, slot, entered, np.full(entered.size, SILENT, dtype=np.int8))
     elif new.is_tracked:
         events.append(run_at_rest(engine, slot, entered, IN, reason))
     elif silently:
@@ -130,28 +131,28 @@ def change_members(
     return events
 
 
-def _tell_silently(engine: "FeedEngine", slot: int, streams: Int32s, told: Int8s) -> None:
+def _set_visits(engine: "FeedEngine", slot: int, streams: Int32s, visits: Int8s) -> None:
     if streams.size:
-        engine.pairs.set_told(slot, streams, told)
+        engine.trackings.set_visits(slot, streams, visits)
 
 
-def _told_before(engine: "FeedEngine", query: RegionQuery | None) -> tuple[Int32s, Int8s, Int32s]:
-    """Return the streams told inside, ascending, how (LOUD or SILENT), and the streams that were inside."""
+def _members_before(engine: "FeedEngine", query: RegionQuery | None) -> tuple[Int32s, Int8s, Int32s]:
+    """Return the members, ascending, their visits (EMITTED or SILENT), and the streams that were inside."""
     if query is None:
         return _no_slots(), np.empty(0, dtype=np.int8), _no_slots()
     slot = engine.queries.slot(query.query_id)
     if not query.is_tracked:
         members = engine.members(slot)
-        return members, _told_of_plain(engine, query.query_id, members), members
-    streams, told, inside = engine.pairs.rows_of(slot)
+        return members, _visits_of_plain(engine, query.query_id, members), members
+    streams, visits, inside = engine.trackings.rows_of(slot)
     order = np.argsort(streams)
-    streams, told, inside = streams[order], told[order], inside[order]
-    return streams[told != NO], told[told != NO], streams[inside]
+    streams, visits, inside = streams[order], visits[order], inside[order]
+    return streams[visits != NO], visits[visits != NO], streams[inside]
 
 
-def _told_of_plain(engine: "FeedEngine", query_id: str, members: Int32s) -> Int8s:
+def _visits_of_plain(engine: "FeedEngine", query_id: str, members: Int32s) -> Int8s:
     silent = [engine.silent.is_silent(query_id, text) for text in _texts(engine, members)] if engine.silent else False
-    return np.where(silent, SILENT, LOUD) * np.ones(members.size, dtype=np.int8)
+    return np.where(silent, SILENT, EMITTED) * np.ones(members.size, dtype=np.int8)
 
 
 def events_at_rest(engine: "FeedEngine", slot: int, streams: Int32s, sign: Sign, reason: Reason) -> Events:
@@ -173,7 +174,7 @@ def run_at_rest(engine: "FeedEngine", slot: int, streams: Int32s, action: int, r
     """Return what tracked pairs tell when ``action`` happens to them at their streams' last readings."""
     n = streams.size
     times = engine.streams.last_times[streams]
-    items = PairItems(
+    items = TrackingItems(
         queries=np.full(n, slot, dtype=np.int32),
         streams=streams.astype(np.int32),
         moments=times,
@@ -186,7 +187,7 @@ def run_at_rest(engine: "FeedEngine", slot: int, streams: Int32s, action: int, r
         passes=np.zeros(n, dtype=np.int32),
         values=np.ascontiguousarray(engine.streams.values[: engine.n_dims, streams]),
     )
-    return events_of_pairs(engine.pairs.run(items, NEVER))
+    return events_of_trackings(engine.trackings.run(items, NEVER))
 
 
 def end_silent(engine: "FeedEngine", query_id: str, left: Int32s) -> Int32s:

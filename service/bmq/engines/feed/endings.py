@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class PairEnds:
-    """Pairs of tracked queries that may be there, and end: columns of n, values float64[d, n]."""
+class TrackingEnds:
+    """Trackings of tracked queries that may be there, and end: columns of n, values float64[d, n]."""
 
     queries: Int32s
     streams: Int32s
@@ -34,7 +34,7 @@ class Endings:
     """What the end of queries does: leaves of plain ones, and the ends of tracked pairs."""
 
     leaves: list[Events]
-    pair_ends: list[PairEnds]
+    tracking_ends: list[TrackingEnds]
 
 
 def end_queries(
@@ -63,7 +63,7 @@ def end_queries(
     plain, tracked = [], []
     for _, slot in dues:
         if engine.queries.tracked[slot]:
-            tracked.append((slot, np.union1d(engine.pairs.rows_of(slot)[0], before(slot).streams)))
+            tracked.append((slot, np.union1d(engine.trackings.rows_of(slot)[0], before(slot).streams)))
         else:
             plain.append((slot, _members_before(engine.members(slot), late(slot))))
     return found, _endings(engine, plain, tracked, due_by_slot, chained)
@@ -99,7 +99,7 @@ def _endings(
     chained: Chained | None,
 ) -> Endings:
     """Return the ends of (query slot, its streams)."""
-    leaves, pair_ends = [], []
+    leaves, tracking_ends = [], []
     if plain:
         queries, streams = _pairs_of(plain)
         leaves.append(
@@ -118,8 +118,8 @@ def _endings(
     if tracked:
         queries, streams = _pairs_of(tracked)
         moments = due_by_slot[queries]
-        pair_ends.append(PairEnds(queries, streams, moments, _values_at(engine, streams, moments, chained)))
-    return Endings(leaves, pair_ends)
+        tracking_ends.append(TrackingEnds(queries, streams, moments, _values_at(engine, streams, moments, chained)))
+    return Endings(leaves, tracking_ends)
 
 
 def _pairs_of(streams_of: list[tuple[int, Int32s]]) -> tuple[Int32s, Int32s]:

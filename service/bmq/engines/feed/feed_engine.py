@@ -28,11 +28,11 @@ from bmq.engines.feed.member_search import Residents
 from bmq.engines.feed.pass_search import Passes
 from bmq.engines.feed.query_table import FOREVER, NO_SLOT, QueryTable
 from bmq.engines.feed.silent_members import SilentMembers
-from bmq.engines.feed.slot_events import Events, join_events, no_events
+from bmq.engines.feed.slot_events import Events, concat_events, no_events
 from bmq.engines.feed.stream_expiry import SilenceDues
 from bmq.engines.feed.watched_regions import WatchedRegions
 from bmq.engines.scope.conditions import Conditions
-from bmq.engines.tracking.trackings import END, Pairs
+from bmq.engines.tracking.trackings import END, Trackings
 from bmq.index.stream_table import StreamTable
 from bmq.kernels.tables.hashing import hash_ids
 from bmq.records import (
@@ -44,12 +44,12 @@ from bmq.records import (
     Float64s,
     Ids,
     Int32s,
-    PairRows,
     Readings,
     Reason,
     RegionQuery,
     Sign,
     StreamRows,
+    TrackingRows,
 )
 
 CODES_MIN = 4096  # attribute texts that are kept in any case: to look for those in use costs a millisecond
@@ -69,7 +69,7 @@ class FeedEngine:
         self.levels = Levels(feed, conditions)
         self.residents = Residents(self.streams, self.regions, self.n_dims)
         self.silent = SilentMembers()
-        self.pairs = Pairs(self.n_dims)
+        self.trackings = Trackings(self.n_dims)
         self.passes = Passes(self.n_dims, feed.lonlat)
         self.dues = DueQueries()
         self.silence_dues = SilenceDues()
@@ -97,20 +97,20 @@ class FeedEngine:
             events = change_members(self, replaced, query, reason, due)
         return self._at_rest(events)
 
-    def remove(self, query_id: str, reason: Reason, *, told_by: RegionQuery | None = None) -> Crossings | None:
+    def remove(self, query_id: str, reason: Reason, *, emitted_as: RegionQuery | None = None) -> Crossings | None:
         """Remove a query; return a leave for each member that was not silent; None: there is none.
 
-        ``told_by`` is the definition that the events carry where it is not the removed one: the new version of a
+        ``emitted_as`` is the definition that the events carry where it is not the removed one: the new version of a
         query that moved to another feed.
         """
         slot = self.queries.slot(query_id)
         query = self.queries.query(slot)
         if query.is_tracked:
-            events = run_at_rest(self, slot, self.pairs.rows_of(slot)[0], END, reason)
+            events = run_at_rest(self, slot, self.trackings.rows_of(slot)[0], END, reason)
         else:
             left = end_silent(self, query_id, self.members(slot))
             events = events_at_rest(self, slot, left, Sign.LEFT, reason)
-        crossings = self._at_rest([events], told_by)
+        crossings = self._at_rest([events], emitted_as)
         self.drop(query_id)
         return crossings
 
@@ -127,7 +127,7 @@ class FeedEngine:
         if query.passes and query.enabled:
             self.passes.remove(slot)
         if query.is_tracked:
-            self.pairs.forget(slot)
+            self.trackings.forget(slot)
         self.silent.forget(query_id)
         self.dues.remove(slot)
         self.queries.remove(query_id)
@@ -150,10 +150,10 @@ class FeedEngine:
             slot = self.queries.slot(query.query_id)
             old = self.queries.query(slot)
             if old.is_tracked and not (query.is_tracked and old.kind is query.kind):
-                self.pairs.forget(slot)
+                self.trackings.forget(slot)
         slot = self.remember(query, due)
         if query.is_tracked:
-            self.pairs.set_options(slot, query, self.streams.last_times)
+            self.trackings.set_options(slot, query, self.streams.last_times)
 
     def restore_streams(self, rows: StreamRows) -> None:
         """Set streams without a word, as a replica does that catches up."""
@@ -163,17 +163,17 @@ class FeedEngine:
             rows = replace(rows, values=np.vstack([rows.values, self._codes(rows.attributes)]), attributes=None)
         self.streams.put_rows(rows)
 
-    def restore_pairs(self, rows: PairRows) -> None:
+    def restore_trackings(self, rows: TrackingRows) -> None:
         """Set tracked pairs without a word, as a replica does that catches up."""
-        self.pairs.put_rows(rows, self.queries.slot, self.streams.slots_of)
+        self.trackings.put_rows(rows, self.queries.slot, self.streams.slots_of)
 
     def take_touched_streams(self) -> StreamRows:
         """Return the streams changed since the last call, as they are now."""
         return self._with_attributes(self.streams.take_touched())
 
-    def take_touched_pairs(self) -> PairRows:
+    def take_touched_trackings(self) -> TrackingRows:
         """Return the tracked pairs changed since the last call, as they are now."""
-        return self.pairs.take_touched(self._query_id, self.streams.ids_of)
+        return self.trackings.take_touched(self._query_id, self.streams.ids_of)
 
     def stream_pages(self, size: int) -> Iterator[StreamRows]:
         """Yield all streams that are known, ``size`` at a time."""
@@ -181,9 +181,9 @@ class FeedEngine:
         for begin in range(0, slots.size, size):
             yield self._with_attributes(self.streams.rows_of(slots[begin : begin + size]))
 
-    def pair_pages(self, size: int) -> Iterator[PairRows]:
+    def tracking_pages(self, size: int) -> Iterator[TrackingRows]:
         """Yield all tracked pairs, ``size`` at a time."""
-        return self.pairs.snapshot(self._query_id, self.streams.ids_of, size)
+        return self.trackings.snapshot(self._query_id, self.streams.ids_of, size)
 
     def chained_readings(self, readings: Readings) -> Readings:
         """Return the readings with the attributes' code as the last of their values."""
@@ -233,7 +233,7 @@ class FeedEngine:
             known &= times >= self.settled - ttl
         return known
 
-    def loud(self, events: Events) -> Bools:
+    def emitted(self, events: Events) -> Bools:
         """Return which events are told: all but the leaves of silent members, which end here. In telling order."""
         keep = np.ones(len(events), dtype=np.bool_)
         if not self.silent:
@@ -244,9 +244,9 @@ class FeedEngine:
             keep[i] = not self.silent.end(query_id, self.streams.text_of(int(events.streams[i])))
         return keep
 
-    def _at_rest(self, parts: list[Events], told_by: RegionQuery | None = None) -> Crossings | None:
-        events = join_events([part for part in parts if len(part)] or [no_events(self.n_dims)])
-        return to_crossings(self, events, None, None, told_by) if len(events) else None
+    def _at_rest(self, parts: list[Events], emitted_as: RegionQuery | None = None) -> Crossings | None:
+        events = concat_events([part for part in parts if len(part)] or [no_events(self.n_dims)])
+        return to_crossings(self, events, None, None, emitted_as) if len(events) else None
 
     # -- tables -------------------------------------------------------------------------------------------
 
@@ -293,7 +293,7 @@ class FeedEngine:
         self.streams._check()
         self.queries._check()
         self.regions._check()
-        self.pairs._check()
+        self.trackings._check()
         if self.settled != NEVER:
             self.silence_dues._check(self.streams.last_times, self.settled)
         self.levels._check()

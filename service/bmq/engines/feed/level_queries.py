@@ -14,7 +14,7 @@ import numpy as np
 
 from bmq.engines.feed.watched_regions import WatchedRegions
 from bmq.engines.scope.conditions import SEPARATOR, Conditions
-from bmq.index.base import Moves, joined
+from bmq.index.base import Moves, concat_moves
 from bmq.index.match.adaptive_match import make_match
 from bmq.index.match.select_index import SelectIndex
 from bmq.kernels.match.distinct_queries import find_owners
@@ -45,7 +45,7 @@ class Levels:
         self._conditions = conditions
         # By code: each attribute as a number, -inf where it is none; NaN: not looked at yet.
         self._numbers: Float64s = np.full((n_attributes, FEW), np.nan)
-        conditions.tell_forgotten(self._forget_codes)
+        conditions.on_forgotten(self._forget_codes)
 
     def __len__(self) -> int:
         return len(self._watched)
@@ -97,8 +97,8 @@ class Levels:
             with_numbers = values if codes is None else np.vstack([values, self._numbers_of(codes)])
             alternatives.append(self._selects.inside(streams, with_numbers, codes))
         if alternatives:
-            found.append(self._owned(joined(alternatives)))
-        moves = joined(found)
+            found.append(self._owned(concat_moves(alternatives)))
+        moves = concat_moves(found)
         return Moves(moves.rows, moves.queries, np.zeros_like(moves.signs), moves.visits)
 
     def _owned(self, inside: Moves) -> Moves:

@@ -123,14 +123,14 @@ def no_events(n_dims: int) -> Events:
     )
 
 
-def join_events(parts: Sequence[Events]) -> Events:
+def concat_events(parts: Sequence[Events]) -> Events:
     """Return the events of all parts; at least one part."""
     if len(parts) == 1:
         return parts[0]
     return Events(*(np.concatenate([getattr(part, field.name) for part in parts], axis=-1) for field in fields(Events)))
 
 
-def telling_order(events: Events, ranks: Int64s) -> npt.NDArray[np.intp]:
+def emit_order(events: Events, ranks: Int64s) -> npt.NDArray[np.intp]:
     """Return the positions of the events in the order in which they are told.
 
     Parameters

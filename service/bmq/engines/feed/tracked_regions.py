@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bmq.engines.feed.endings import PairEnds
+from bmq.engines.feed.endings import TrackingEnds
 from bmq.engines.feed.query_table import NO_SLOT
 from bmq.engines.feed.slot_events import Events, When
 from bmq.engines.feed.stream_expiry import Expiries
-from bmq.engines.tracking.tracking_items import PairItems, Told
+from bmq.engines.tracking.tracking_items import TrackingEvents, TrackingItems
 from bmq.engines.tracking.trackings import AT_QUERY_EXPIRY, AT_READING, AT_STREAM_EXPIRY, END, IN, OUT
 from bmq.records import Float64s, Int32s, Int64s, Reason
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bmq.engines.feed.feed_engine import FeedEngine
 
 
-def items_of_crossings(engine: "FeedEngine", events: Events) -> PairItems:
+def items_of_crossings(engine: "FeedEngine", events: Events) -> TrackingItems:
     """Return the items that crossings by readings are; ``events`` are those of the regions of tracked queries."""
     events = events.where(events.whens == When.AT_READING)
     owners = engine.queries.owners[events.queries]
@@ -32,10 +32,10 @@ def items_of_crossings(engine: "FeedEngine", events: Events) -> PairItems:
     entered = (events.signs > 0) & ~is_exit
     left = (events.signs < 0) & (is_exit | ~with_exit)
     counts = np.flatnonzero(entered | left)
-    # In the order in which one reading is told, so that a pass comes before what follows it.
+    # In the order in which one reading is emitted, so that a pass comes before what follows it.
     counts = counts[np.lexsort((events.passes[counts], events.rows[counts]))]
     events, owners = events.where(counts), owners[counts]
-    return PairItems(
+    return TrackingItems(
         queries=owners,
         streams=events.streams,
         moments=events.moments,
@@ -51,15 +51,15 @@ def items_of_crossings(engine: "FeedEngine", events: Events) -> PairItems:
 
 
 def items_of_ends(
-    engine: "FeedEngine", items: PairItems, expiries: Expiries, pair_ends: Sequence[PairEnds]
-) -> list[PairItems]:
+    engine: "FeedEngine", items: TrackingItems, expiries: Expiries, tracking_ends: Sequence[TrackingEnds]
+) -> list[TrackingItems]:
     """Return the ends of all pairs of streams that became unknown, and of queries that ended.
 
     A pair that there is not has nothing to end, so those that this batch may make are named, too.
     """
     ends = [
         _ends(end.queries, end.streams, end.moments, AT_QUERY_EXPIRY, Reason.QUERY_EXPIRED, end.values)
-        for end in pair_ends
+        for end in tracking_ends
     ]
     if not expiries.streams.size:
         return ends
@@ -87,29 +87,29 @@ def items_of_ends(
     return ends
 
 
-def _pairs_of(engine: "FeedEngine", streams: Int32s, items: PairItems) -> tuple[Int32s, Int32s]:
+def _pairs_of(engine: "FeedEngine", streams: Int32s, items: TrackingItems) -> tuple[Int32s, Int32s]:
     """Return the pairs (query, stream) of some streams that there are, and those that items may make, each once."""
     made = np.isin(items.streams, streams)
-    queries, of = engine.pairs.rows_of_streams(streams)
+    queries, of = engine.trackings.rows_of_streams(streams)
     # One number a pair: sorting those is many times as fast as sorting pairs.
     pairs = np.concatenate([queries, items.queries[made]]).astype(np.int64) << 32
     pairs = np.unique(pairs | np.concatenate([of, items.streams[made]]))
     return (pairs >> 32).astype(np.int32), pairs.astype(np.int32)
 
 
-def join_items(parts: Sequence[PairItems]) -> PairItems:
+def concat_items(parts: Sequence[TrackingItems]) -> TrackingItems:
     """Return the items of all parts, in their order; at least one part."""
     if len(parts) == 1:
         return parts[0]
-    return PairItems(
-        *(np.concatenate([getattr(part, field.name) for part in parts], axis=-1) for field in fields(PairItems))
+    return TrackingItems(
+        *(np.concatenate([getattr(part, field.name) for part in parts], axis=-1) for field in fields(TrackingItems))
     )
 
 
-def events_of_pairs(told: Told) -> Events:
-    """Return what the pairs told as events."""
-    columns = {field.name: getattr(told, field.name) for field in fields(Events) if field.name != "whens"}
-    return Events(whens=told.classes, **columns)  # `When` and the classes of pairs are the same numbers
+def events_of_trackings(emitted: TrackingEvents) -> Events:
+    """Return what the pairs emitted as events."""
+    columns = {field.name: getattr(emitted, field.name) for field in fields(Events) if field.name != "whens"}
+    return Events(whens=emitted.classes, **columns)  # `When` and the classes of pairs are the same numbers
 
 
 def _ends(
@@ -120,10 +120,10 @@ def _ends(
     reason: Reason,
     values: Float64s,
     ordinals: Int32s | None = None,
-) -> PairItems:
+) -> TrackingItems:
     n = queries.size
     zeros: Int32s = np.zeros(n, dtype=np.int32)
-    return PairItems(
+    return TrackingItems(
         queries=queries,
         streams=streams,
         moments=moments,

@@ -17,7 +17,7 @@ import numpy as np
 
 from bmq.engines.scope.conditions import Conditions
 from bmq.engines.scope.where_index import WhereIndex
-from bmq.index.base import Moves, joined
+from bmq.index.base import Moves, concat_moves
 from bmq.index.region_index import Areas, MakeBoxes
 from bmq.index.shape.shape_store import region_holds
 from bmq.records import Bools, Float64s, IndexKind, Int8s, Int32s, Int64s, Region, Where
@@ -145,7 +145,7 @@ class WatchedRegions:
             )
         if self._n_named:
             parts.append(self._move_named(steps))
-        return joined(parts) if parts else _nothing()
+        return concat_moves(parts) if parts else _nothing()
 
     def inside(self, streams: Int32s, values: Float64s, codes: Int32s | None) -> Moves:
         """Return the regions that each stream is inside of at such a value and attributes, with sign +1."""
@@ -191,7 +191,7 @@ class WatchedRegions:
             parts.append(_in_rows(self._areas.moves(found.streams, found.previous, found.values), moved))
         first = np.flatnonzero(~steps.known)
         parts.append(_in_rows(self._areas.stab(np.ascontiguousarray(steps.values[:, first])), first))
-        return joined(parts)
+        return concat_moves(parts)
 
     def _move_named(self, steps: Steps) -> Moves:
         starts, slots = self._named_arrays(int(steps.streams.max()) + 1 if steps.streams.size else 0)

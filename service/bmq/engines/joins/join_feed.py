@@ -61,7 +61,7 @@ class States:
         )
 
 
-def join_states(parts: list[States]) -> States:
+def concat_states(parts: list[States]) -> States:
     """Return the states of all parts, in their order; at least one part."""
     return States(
         np.concatenate([part.slots for part in parts]),
@@ -112,7 +112,7 @@ class JoinFeed:
         self._shard, self._n_shards = shard, n_shards
         self._conditions = Conditions(feed.attributes)
         self._numbers: Float64s = np.empty((len(feed.attributes), 0))  # by code; -inf: no number
-        self._n_told = 0  # readings of `window`, from its end, that no delta has
+        self._n_stored = 0  # readings of `window`, from its end, that no delta has
 
     # -- readings -----------------------------------------------------------------------------------------
 
@@ -143,14 +143,19 @@ class JoinFeed:
             moments.append(expired.event_times + self._ttl)
             self.streams.forget(silent)
         self.settled = settled
-        known = join_states(before)
+        known = concat_states(before)
         if self.n_windows:
-            self.window = join_states([self.window, read])
-            self._n_told += len(read)
+            self.window = concat_states([self.window, read])
+            self._n_stored += len(read)
         else:
             self.first += len(read)
         return Arrivals(
-            read, moved, record_times, join_states(returned), np.concatenate(moments), known.at(np.argsort(known.slots))
+            read,
+            moved,
+            record_times,
+            concat_states(returned),
+            np.concatenate(moments),
+            known.at(np.argsort(known.slots)),
         )
 
     def nothing(self) -> Arrivals:
@@ -239,9 +244,9 @@ class JoinFeed:
         """Return what changed since the last call, with the readings newly held; None: nothing."""
         streams = self._rows(self.streams.take_touched())
         window = None
-        if self._n_told:
-            window = self._window_rows(len(self.window) - min(self._n_told, len(self.window)), len(self.window))
-            self._n_told = 0
+        if self._n_stored:
+            window = self._window_rows(len(self.window) - min(self._n_stored, len(self.window)), len(self.window))
+            self._n_stored = 0
         has_streams = len(streams.ids) > 0
         if not has_streams and held is None and window is None:
             return None
@@ -279,7 +284,7 @@ class JoinFeed:
             )
             slots = self.streams.slots_of(readings.ids)
             states = States(slots, readings.event_times, new.ordinals, readings.values, codes)
-            self.window = join_states([self.window, states])
+            self.window = concat_states([self.window, states])
 
     @property
     def _ttl(self) -> int:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmq.engines.joins.join_feed import JoinFeed, States, join_states
+from bmq.engines.joins.join_feed import JoinFeed, States, concat_states
 from bmq.records import NEVER, Int8s, Int32s, Int64s, JoinedPairs, JoinQuery, PairSide
 
 
 @dataclass(frozen=True, slots=True)
-class PairEvents:
+class JoinedPairEvents:
     """Events of joins of two feeds, one row each.
 
     Attributes
@@ -44,9 +44,9 @@ class PairEvents:
         later = np.maximum(self.left.event_times, self.right.event_times)
         return np.where(self.moments == NEVER, later, self.moments)
 
-    def at(self, rows: Int64s) -> "PairEvents":
+    def at(self, rows: Int64s) -> "JoinedPairEvents":
         """Return the events in ``rows``, in that order."""
-        return PairEvents(
+        return JoinedPairEvents(
             self.queries[rows],
             self.positions[rows],
             self.signs[rows],
@@ -58,21 +58,21 @@ class PairEvents:
         )
 
 
-def join_events(parts: Sequence[PairEvents]) -> PairEvents:
+def concat_events(parts: Sequence[JoinedPairEvents]) -> JoinedPairEvents:
     """Return the events of all parts, in their order; at least one part."""
-    return PairEvents(
+    return JoinedPairEvents(
         np.concatenate([part.queries for part in parts]),
         np.concatenate([part.positions for part in parts]),
         np.concatenate([part.signs for part in parts]),
         np.concatenate([part.reasons for part in parts]),
         np.concatenate([part.moments for part in parts]),
-        join_states([part.left for part in parts]),
-        join_states([part.right for part in parts]),
+        concat_states([part.left for part in parts]),
+        concat_states([part.right for part in parts]),
         np.concatenate([part.record_times for part in parts]),
     )
 
 
-def telling_order(events: PairEvents, feeds: tuple[JoinFeed, JoinFeed], query_id: Callable[[int], str]) -> Int64s:
+def emit_order(events: JoinedPairEvents, feeds: tuple[JoinFeed, JoinFeed], query_id: Callable[[int], str]) -> Int64s:
     """Return the order in which events are told.
 
     By position; leaves, then enters, then what has no sign; by query id; what has a sign by left and right stream id.
@@ -96,7 +96,9 @@ def _ranks(slots: Int32s, text: Callable[[int], str]) -> Int64s:
     return ranks[inverse]
 
 
-def to_pairs(events: PairEvents, left: JoinFeed, right: JoinFeed, query: Callable[[int], JoinQuery]) -> JoinedPairs:
+def to_pairs(
+    events: JoinedPairEvents, left: JoinFeed, right: JoinFeed, query: Callable[[int], JoinQuery]
+) -> JoinedPairs:
     """Return the events, in their order, with ids and definitions in place of slots."""
     distinct, query_rows = np.unique(events.queries, return_inverse=True)
     return JoinedPairs(

@@ -40,7 +40,7 @@ class Conditions:
         self._places = {name: place for place, name in enumerate(attributes)}
         self._conditions: dict[Where, Condition] = {}
         self._n_uses: Counter[Condition] = Counter()
-        self._to_tell: list[Callable[[Sequence[int]], None]] = []
+        self._listeners: list[Callable[[Sequence[int]], None]] = []
         self._codes: dict[str, int] = {}
         self._texts: list[str | None] = []  # by code; None: free
         self._free: list[int] = []
@@ -65,9 +65,9 @@ class Conditions:
         assert text is not None, f"code {code} is free"
         return text
 
-    def tell_forgotten(self, forget: Callable[[Sequence[int]], None]) -> None:
+    def on_forgotten(self, forget: Callable[[Sequence[int]], None]) -> None:
         """Let ``forget`` be called with codes that are forgotten, before they stand for other texts."""
-        self._to_tell.append(forget)
+        self._listeners.append(forget)
 
     def forget_all_but(self, codes: Int32s) -> None:
         """Forget the texts of all other codes, which may then stand for other texts. O(codes)."""
@@ -82,7 +82,7 @@ class Conditions:
             self._texts[code] = None
             self._fitting[code] = {}
         self._free += forgotten
-        for forget in self._to_tell:
+        for forget in self._listeners:
             forget(forgotten)
 
     def _code(self, text: str) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bmq.engines.scope.conditions import Condition, Conditions
-from bmq.index.base import Moves, joined
+from bmq.index.base import Moves, concat_moves
 from bmq.index.region_index import Areas, MakeBoxes
 from bmq.records import Bools, Float64s, IndexKind, Int32s, Int64s, Region, Where
 
@@ -53,7 +53,7 @@ class WhereIndex:
     def __init__(self, n_dims: int, kind: IndexKind, conditions: Conditions, make: MakeBoxes | None = None) -> None:
         self._n_dims, self._kind, self._make = n_dims, kind, make
         self._conditions = conditions
-        self._conditions.tell_forgotten(self._forget_codes)
+        self._conditions.on_forgotten(self._forget_codes)
         self._few = Areas(n_dims, IndexKind.SCAN)
         self._groups: dict[Condition, _Group] = {}
         self._group_by_slot: dict[int, _Group] = {}
@@ -183,7 +183,7 @@ class WhereIndex:
             assert group.areas is not None
             was, now = was_rows.of(own), now_rows.of(own)
             parts += _moves_in_scope(group.areas, streams, previous, values, was[known[was]], now)
-        return joined(parts)
+        return concat_moves(parts)
 
     def _few_of_same(self, rows: Int64s, known: Bools, previous: Float64s, values: Float64s, codes: Int32s) -> Moves:
         at, slots = self._listed(rows, codes)

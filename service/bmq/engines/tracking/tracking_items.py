@@ -10,7 +10,7 @@ from bmq.records import Float64s, Int8s, Int32s, Int64s
 
 
 @dataclass(frozen=True, slots=True)
-class PairItems:
+class TrackingItems:
     """What happens to pairs, as columns of n, in any order.
 
     Attributes
@@ -39,20 +39,20 @@ class PairItems:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TrackingEvents:
     """Events, as columns of n; those of a pair in order, and the pairs in none.
 
     Attributes
     ----------
     queries, streams : int32[n], slots.
-    moments : int64[n], epoch ms at which it is said: that of the item, or when what waited was due.
-    classes : int8[n], the item's; FIRED, after AT_READING and before all others, where something waited.
+    moments : int64[n], epoch ms at which it is said: that of the item, or when what pending was due.
+    classes : int8[n], the item's; FIRED, after AT_READING and before all others, where something pending.
     signs, reasons : int8[n], `Sign` and `Reason`.
     event_times : int64[n], epoch ms.
     ordinals : int32[n].
-    confirmed_times : int64[n], epoch ms; NEVER where nothing was waited for.
+    confirmed_times : int64[n], epoch ms; NEVER where nothing was pending for.
     began : int64[n], epoch ms at which a transition began; NEVER in border events.
-    rows : int32[n], the item's; -1 where something waited.
+    rows : int32[n], the item's; -1 where something pending.
     passes : int32[n], the item's.
     values : float64[d, n].
     n_suppressed : how many events there would be more without cooldown and max_events.
@@ -80,7 +80,7 @@ class Told:
 _DTYPES = ("i4", "i4", "i8", "i1", "i1", "i1", "i8", "i4", "i4", "i4", "f8")
 
 
-def as_columns(items: PairItems) -> Items:
+def as_columns(items: TrackingItems) -> Items:
     """Return the items for kernels: those are compiled for arrays that are contiguous and writable."""
     return Items(
         *(
@@ -95,14 +95,14 @@ def room(n: int, n_dims: int) -> tuple[Records, Float64s]:
     return np.empty(n, dtype=EVENT), np.empty((n, n_dims))
 
 
-def as_told(parts: list[tuple[Records, Float64s]], n_dims: int, n_suppressed: int) -> Told:
+def as_events(parts: list[tuple[Records, Float64s]], n_dims: int, n_suppressed: int) -> TrackingEvents:
     """Return the events of all ``parts``, arrays as of ``room``."""
-    events, values = parts[0] if len(parts) == 1 else _joined(parts, n_dims)
+    events, values = parts[0] if len(parts) == 1 else _concat(parts, n_dims)
     columns = {name: np.ascontiguousarray(events[name]) for name in EVENT.names or ()}
-    return Told(**columns, values=np.ascontiguousarray(values.T), n_suppressed=n_suppressed)
+    return TrackingEvents(**columns, values=np.ascontiguousarray(values.T), n_suppressed=n_suppressed)
 
 
-def _joined(parts: list[tuple[Records, Float64s]], n_dims: int) -> tuple[Records, Float64s]:
+def _concat(parts: list[tuple[Records, Float64s]], n_dims: int) -> tuple[Records, Float64s]:
     empty_events, empty_values = room(0, n_dims)
     return (
         np.concatenate([empty_events, *(events for events, _ in parts)]),

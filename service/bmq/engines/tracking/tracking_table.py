@@ -15,8 +15,8 @@ from bmq.records import NEVER, Bytes, Int32s
 _ENTRIES, _ROWS = 4, 3
 
 
-class PairTable:
-    """Pairs by (query slot, stream slot).
+class TrackingTable:
+    """Trackings by (query slot, stream slot).
 
     Memory: 37 + 8 * d bytes a row, and 12 where history is kept. Rows and hash table grow together by an eighth, so
     that a table of two dimensions never takes more than 61 bytes a row in use, once it has some thousands. It does
@@ -128,11 +128,11 @@ class PairTable:
             listed = kernel.rows_of(state, options, query)
             assert np.array_equal(np.sort(listed), np.flatnonzero(rows["query"] == query))
         # What waits is counted, and no bound is behind a due. A row in the default state is one that was touched.
-        assert self.count(kernel.N_WAITING) == np.count_nonzero(rows["flags"] & kernel.WAITS)
+        assert self.count(kernel.N_PENDING) == np.count_nonzero(rows["flags"] & kernel.PENDING)
         for row in taken.tolist():
             flags = int(rows["flags"][row])
             assert flags
-            assert flags & kernel.WAITS != kernel.WAITS
+            assert flags & kernel.PENDING != kernel.PENDING
             assert state.bounds[row // BLOCK] <= due_of(state, options, row)
             assert state.touched[row // BLOCK] or not flags & kernel.TOUCHED
             if self._keeps_history:

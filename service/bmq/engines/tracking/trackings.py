@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from bmq.engines.tracking.tracking_items import PairItems as PairItems
-from bmq.engines.tracking.tracking_items import Told as Told
-from bmq.engines.tracking.tracking_items import as_columns, as_told, room
-from bmq.engines.tracking.tracking_table import PairTable
-from bmq.kernels.tracking import pending as waits_kernel
+from bmq.engines.tracking.tracking_items import TrackingEvents as TrackingEvents
+from bmq.engines.tracking.tracking_items import TrackingItems as TrackingItems
+from bmq.engines.tracking.tracking_items import as_columns, as_events, room
+from bmq.engines.tracking.tracking_table import TrackingTable
+from bmq.kernels.tracking import pending as pending_kernel
 from bmq.kernels.tracking import tracking_rows as rows_kernel
-from bmq.kernels.tracking.noise import fire_memberships, run_memberships, set_told
+from bmq.kernels.tracking.noise import fire_memberships, run_memberships, set_visits
 from bmq.kernels.tracking.tracking_events import AT_QUERY_EXPIRY as AT_QUERY_EXPIRY
 from bmq.kernels.tracking.tracking_events import AT_READING as AT_READING
 from bmq.kernels.tracking.tracking_events import AT_STREAM_EXPIRY as AT_STREAM_EXPIRY
@@ -23,24 +23,24 @@ from bmq.kernels.tracking.tracking_events import END as END
 from bmq.kernels.tracking.tracking_events import FIRED as FIRED
 from bmq.kernels.tracking.tracking_events import IN as IN
 from bmq.kernels.tracking.tracking_events import OUT as OUT
+from bmq.kernels.tracking.tracking_rows import EMITTED as EMITTED
 from bmq.kernels.tracking.tracking_rows import FAR, Records
-from bmq.kernels.tracking.tracking_rows import LOUD as LOUD
 from bmq.kernels.tracking.tracking_rows import NO as NO
 from bmq.kernels.tracking.tracking_rows import SILENT as SILENT
 from bmq.kernels.tracking.tran_seq import fire_transitions, run_transitions
-from bmq.records import Bools, Ids, Int8s, Int32s, Int64s, PairRows, RegionQuery
+from bmq.records import Bools, Ids, Int8s, Int32s, Int64s, RegionQuery, TrackingRows
 
 INITIAL_QUERIES = 64  # doubles as needed
 
 
-class Pairs:
-    """The rows of all tracked queries. Memory: see `PairTable`; 40 bytes a query slot."""
+class Trackings:
+    """The rows of all tracked queries. Memory: see `TrackingTable`; 40 bytes a query slot."""
 
     def __init__(self, n_dims: int) -> None:
         self._n_dims = n_dims
         self._options = _no_options(INITIAL_QUERIES)
-        self._memberships = PairTable(n_dims, keeps_history=True)
-        self._transitions = PairTable(n_dims, keeps_history=False)
+        self._memberships = TrackingTable(n_dims, keeps_history=True)
+        self._transitions = TrackingTable(n_dims, keeps_history=False)
 
     def __len__(self) -> int:
         return len(self._memberships) + len(self._transitions)
@@ -53,7 +53,7 @@ class Pairs:
     @property
     def n_pending(self) -> int:
         """How many crossings wait."""
-        return self._memberships.count(rows_kernel.N_WAITING) + self._transitions.count(rows_kernel.N_WAITING)
+        return self._memberships.count(rows_kernel.N_PENDING) + self._transitions.count(rows_kernel.N_PENDING)
 
     @property
     def accesses(self) -> int:
@@ -74,7 +74,7 @@ class Pairs:
 
         What waits keeps its begin and waits as long as the new options say. Another cooldown counts from the last +,
         unless the one before was over already, and another number of events from the first event. Where there was
-        none before, they count from the next: what was told then is not kept for all pairs.
+        none before, they count from the next: what was visits then is not kept for all pairs.
         A query that becomes of the other kind has no rows. Cost: O(rows of the query).
         """
         while query >= self._options.size:
@@ -97,16 +97,16 @@ class Pairs:
         option["away"] = options.within_ms if pattern else options.away_for_ms
         option["cooldown"], option["max_events"] = options.cooldown_ms, max_events
         seen = _unseen() if last_times is None else last_times
-        waits_kernel.begin_history(self._table_of(query).state, self._options, rows, cooldown, is_count_new, seen)
+        pending_kernel.begin_history(self._table_of(query).state, self._options, rows, cooldown, is_count_new, seen)
 
     def rows_of(self, query: int) -> tuple[Int32s, Int8s, Bools]:
-        """Return the streams that the query remembers: slots, NO, LOUD or SILENT, and whether they are inside."""
+        """Return the streams that the query remembers: slots, NO, EMITTED or SILENT, and whether they are inside."""
         table, rows = self._table_of(query), self._rows_of(query)
         flags = table.flags_of(rows)
         rows, flags = rows[flags > 0], flags[flags > 0]
-        told = (flags & rows_kernel.TOLD) >> rows_kernel.TOLD_SHIFT
+        visits = (flags & rows_kernel.VISIT) >> rows_kernel.VISIT_SHIFT
         streams: Int32s = table.state.rows["stream"][rows]
-        return streams, told.astype(np.int8), flags & rows_kernel.INSIDE > 0
+        return streams, visits.astype(np.int8), flags & rows_kernel.INSIDE > 0
 
     def rows_of_streams(self, streams: Int32s) -> tuple[Int32s, Int32s]:
         """Return (query slots, stream slots) of all pairs of some streams, each given once. O(pairs)."""
@@ -117,24 +117,24 @@ class Pairs:
         records = np.concatenate(found)
         return np.ascontiguousarray(records["query"]), np.ascontiguousarray(records["stream"])
 
-    def set_told(self, query: int, streams: Int32s, told: Int8s | int) -> None:
-        """Let streams (each once) be inside, told as given without a word, and nothing wait."""
-        assert self._table_of(query) is self._memberships, f"query slot {query} is a transition query: nobody is told"
+    def set_visits(self, query: int, streams: Int32s, visits: Int8s | int) -> None:
+        """Let streams (each once) be inside, with visits as given (EMITTED, SILENT), no event and nothing pending."""
+        assert self._table_of(query) is self._memberships, f"query slot {query} is a transition query: nobody is visits"
         queries = np.full(streams.size, query, dtype=np.int32)
         rows = self._memberships.find_or_add(self._options, queries, streams.astype(np.int32))
-        codes = np.broadcast_to(told, streams.size).astype(np.int32)
-        set_told(self._memberships.state, self._options, rows, codes)
+        codes = np.broadcast_to(visits, streams.size).astype(np.int32)
+        set_visits(self._memberships.state, self._options, rows, codes)
 
-    def flush(self, query: int) -> Told:
+    def flush(self, query: int) -> TrackingEvents:
         """Tell now what waits in a border query, confirmed when it began."""
         assert self._table_of(query) is self._memberships, f"query slot {query} is a transition query: drop what waits"
         rows = self._rows_of(query)
-        rows = rows[self._memberships.flags_of(rows) & rows_kernel.WAITS > 0]
+        rows = rows[self._memberships.flags_of(rows) & rows_kernel.PENDING > 0]
         n_before = self._n_suppressed()
         events, values = room(rows.size, self._n_dims)
         state = self._memberships.state
         n = fire_memberships(state, self._options, rows, state.rows["begin"][rows], events, values)
-        return as_told([(events[:n], values[:n])], self._n_dims, self._n_suppressed() - n_before)
+        return as_events([(events[:n], values[:n])], self._n_dims, self._n_suppressed() - n_before)
 
     def forget(self, query: int) -> None:
         """Remove all rows of a query without a word, and note no change: replicas do it by the same command."""
@@ -142,10 +142,10 @@ class Pairs:
 
     # -- time ---------------------------------------------------------------------------------------------
 
-    def run(self, items: PairItems, settled: int, last_times: Int64s | None = None) -> Told:
+    def run(self, items: TrackingItems, settled: int, last_times: Int64s | None = None) -> TrackingEvents:
         """Apply items and tell what is due.
 
-        Each pair's items in order of (moment, class, given order), with what waits told in between: before a later
+        Each pair's items in order of (moment, class, given order), with what waits visits in between: before a later
         moment than its due, and at its due after the readings. Then all that was due before ``settled``.
 
         Parameters
@@ -182,37 +182,37 @@ class Pairs:
                     table.grow()
                 parts.append((events[:n], values[:n]))
             if table.count(rows_kernel.NEXT_DUE) < settled:
-                rows, dues = waits_kernel.find_due(table.state, self._options, settled, seen)
+                rows, dues = pending_kernel.find_due(table.state, self._options, settled, seen)
                 events, values = room(rows.size, self._n_dims)
                 n = fire(table.state, self._options, rows, dues, events, values)
                 parts.append((events[:n], values[:n]))
-        return as_told(parts, self._n_dims, self._n_suppressed() - n_before)
+        return as_events(parts, self._n_dims, self._n_suppressed() - n_before)
 
     # -- state --------------------------------------------------------------------------------------------
 
-    def take_touched(self, query_id_of: Callable[[int], str], ids_of: Callable[[Int32s], Ids]) -> PairRows:
+    def take_touched(self, query_id_of: Callable[[int], str], ids_of: Callable[[Int32s], Ids]) -> TrackingRows:
         """Return the pairs changed since the last call, as they are now; remove the rows that hold nothing.
 
         Called once a batch: a row whose pair is gone stays until then.
         """
         tables = (self._memberships, self._transitions)
-        chosen = [(table, waits_kernel.take_touched(table.state)) for table in tables]
-        taken = self._pair_rows(chosen, query_id_of, ids_of)
+        chosen = [(table, pending_kernel.take_touched(table.state)) for table in tables]
+        taken = self._tracking_rows(chosen, query_id_of, ids_of)
         for table, rows in chosen:
-            waits_kernel.remove_gone(table.state, self._options, rows)
+            pending_kernel.remove_gone(table.state, self._options, rows)
         return taken
 
     def snapshot(
         self, query_id_of: Callable[[int], str], ids_of: Callable[[Int32s], Ids], n_rows: int
-    ) -> Iterator[PairRows]:
+    ) -> Iterator[TrackingRows]:
         """Yield all pairs in pages of at most ``n_rows``."""
         for table in (self._memberships, self._transitions):
             rows = table.kept_rows()
             for begin in range(0, rows.size, n_rows):
-                yield self._pair_rows([(table, rows[begin : begin + n_rows])], query_id_of, ids_of)
+                yield self._tracking_rows([(table, rows[begin : begin + n_rows])], query_id_of, ids_of)
 
     def put_rows(
-        self, rows: PairRows, slot_of_query: Callable[[str], int], slots_of_streams: Callable[[Ids], Int32s]
+        self, rows: TrackingRows, slot_of_query: Callable[[str], int], slots_of_streams: Callable[[Ids], Int32s]
     ) -> None:
         """Set pairs as another's ``take_touched`` or ``snapshot`` gave them; their queries are registered."""
         slots = np.array([slot_of_query(query_id) for query_id in rows.query_ids], dtype=np.int32)
@@ -230,18 +230,18 @@ class Pairs:
             if state.history.size:
                 state.history["last_entered"][places] = rows.last_entered[chosen]
                 state.history["n_events"][places] = rows.n_events[chosen]
-            waits_kernel.set_flags(state, self._options, places, rows.flags[chosen])
+            pending_kernel.set_flags(state, self._options, places, rows.flags[chosen])
 
-    def _pair_rows(
+    def _tracking_rows(
         self,
-        chosen: list[tuple[PairTable, Int32s]],
+        chosen: list[tuple[TrackingTable, Int32s]],
         query_id_of: Callable[[int], str],
         ids_of: Callable[[Int32s], Ids],
-    ) -> PairRows:
+    ) -> TrackingRows:
         records = np.concatenate([table.state.rows[rows] for table, rows in chosen])
         history = np.concatenate([table.history_of(rows) for table, rows in chosen])
         distinct, query_rows = np.unique(records["query"], return_inverse=True)
-        return PairRows(
+        return TrackingRows(
             query_ids=tuple(query_id_of(int(slot)) for slot in distinct),
             query_rows=query_rows.astype(np.int32),
             ids=ids_of(np.ascontiguousarray(records["stream"])),
@@ -254,7 +254,7 @@ class Pairs:
             n_events=np.ascontiguousarray(history["n_events"]),
         )
 
-    def _table_of(self, query: int) -> PairTable:
+    def _table_of(self, query: int) -> TrackingTable:
         is_transition = query < self._options.size and self._options[query]["pattern"]
         return self._transitions if is_transition else self._memberships
 

@@ -36,7 +36,7 @@ class WindowBoxes:
     def __init__(self, make_index: Callable[[int], MatchIndex]) -> None:
         self._make_index = make_index
         self._queries: dict[int, JoinQuery] = {}
-        self._waiting: dict[int, None] = {}  # slots whose boxes are not in the index yet
+        self._pending: dict[int, None] = {}  # slots whose boxes are not in the index yet
         self._unions: list[Float64s] | None = None
         self._clear(())
 
@@ -57,13 +57,13 @@ class WindowBoxes:
     def put(self, slot: int, query: JoinQuery) -> None:
         """Add a query. It goes into the index when that is next asked, together with all others that came."""
         self._queries[slot] = query
-        self._waiting[slot] = None
+        self._pending[slot] = None
 
     def remove(self, slot: int) -> None:
         """Forget a query."""
         del self._queries[slot]
-        if slot in self._waiting:
-            del self._waiting[slot]
+        if slot in self._pending:
+            del self._pending[slot]
         else:
             boxes = np.array(self._boxes.pop(slot), dtype=np.int32)
             for index in (self.index, *self._by_side.values()):
@@ -76,15 +76,15 @@ class WindowBoxes:
 
     def settle(self) -> None:
         """Put into the index what came since the last call."""
-        if not self._waiting:
+        if not self._pending:
             return
-        new = flat_boxes(self._waiting, self._queries, self.axes)
+        new = flat_boxes(self._pending, self._queries, self.axes)
         if new.axes != self.axes:
-            if len(self._waiting) < len(self._queries):
+            if len(self._pending) < len(self._queries):
                 new = flat_boxes(self._queries, self._queries, new.axes)
             self._clear(new.axes)
         self._register(new)
-        self._waiting = {}
+        self._pending = {}
 
     # -- questions ----------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ import numpy as np
 from bmq.engines.band.band_channels import Changes
 from bmq.engines.joins.join_feed import Arrivals, JoinFeed
 from bmq.engines.joins.join_keys import KeyTable
-from bmq.engines.joins.joined_pair_events import PairEvents
+from bmq.engines.joins.joined_pair_events import JoinedPairEvents
 from bmq.engines.window.window_join import Window, WindowJoin, WindowPairs
 from bmq.records import NEVER, Bools, Int32s, Int64s, JoinQuery, Reason, Sign, Where
 
@@ -53,7 +53,7 @@ class WindowChannel:
 
     def find(
         self, changes: Changes, left: Arrivals, right: Arrivals, dues: Mapping[int, int]
-    ) -> tuple[list[PairEvents], int]:
+    ) -> tuple[list[JoinedPairEvents], int]:
         """Return the pairs that the readings of a batch make, and how many candidates were looked at.
 
         dues : of queries that end in this batch, by slot, epoch ms.
@@ -103,7 +103,7 @@ class WindowChannel:
     def _fits(self, side: int, where: Where, codes: Int32s) -> Bools:
         return self._feeds[side].fits(where, codes)
 
-    def _events(self, found: WindowPairs, windows: list[Window], left: Arrivals, right: Arrivals) -> PairEvents:
+    def _events(self, found: WindowPairs, windows: list[Window], left: Arrivals, right: Arrivals) -> JoinedPairEvents:
         rows = (found.left_rows, found.right_rows)
         positions = [window.positions[own] for window, own in zip(windows, rows, strict=True)]
         record_times = np.empty(found.queries.size, dtype=np.int64)
@@ -112,7 +112,7 @@ class WindowChannel:
             n_old = len(self._feeds[side].window) - len(arrivals.read)
             record_times[chosen] = arrivals.record_times[rows[side][chosen] - n_old]
         n = found.queries.size
-        return PairEvents(
+        return JoinedPairEvents(
             found.queries,
             2 * np.maximum(positions[0], positions[1]),
             np.full(n, Sign.NONE, dtype=np.int8),

@@ -6,7 +6,7 @@ are `layered`.
 
 import numpy as np
 
-from bmq.index.base import Moves, joined
+from bmq.index.base import Moves, concat_moves
 from bmq.index.layered import Layered
 from bmq.index.packed import PackedQueries
 from bmq.kernels.border.cross_check import cross_checked_queries
@@ -47,7 +47,7 @@ class CrossCheckedLists:
                 rs_list, k, table.regions, table.slots, self._hints[k], streams, previous, current
             )
             parts.append(Moves(*found))
-        return joined(parts)
+        return concat_moves(parts)
 
     def _check(self, table: PackedQueries) -> None:
         """State every invariant; for tests."""

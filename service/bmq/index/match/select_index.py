@@ -8,10 +8,10 @@ by one.
 
 import numpy as np
 
-from bmq.index.base import Moves, in_turn, joined
+from bmq.index.base import Moves, concat_moves, in_turn
 from bmq.index.layered import GROWTH, SMALLEST_LAYER, Layers
 from bmq.index.packed import PackedQueries
-from bmq.kernels.match.cluster_search import MAX_CLUSTER, join_clusters, write_joined
+from bmq.kernels.match.cluster_search import MAX_CLUSTER, search_clusters, write_hits
 from bmq.kernels.match.hilbert import MAX_BITS, bits_of_cells, hilbert_keys
 from bmq.kernels.match.select_tree import build_tree, note_slots, stab_each
 from bmq.records import Float64s, Int32s, Int64s
@@ -76,7 +76,7 @@ class SelectIndex(Layers["CornerPoints"]):
         if not layers:
             return Moves(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int8), 0)
         if values.shape[1] <= IMMEDIATE:
-            return joined([Moves(*stab_each(points.tree, points.places_of(values))) for points in layers])
+            return concat_moves([Moves(*stab_each(points.tree, points.places_of(values))) for points in layers])
         n_at_once = max(MAX_CLUSTER, MOST_BITS // len(self))
         starts = range(0, values.shape[1], n_at_once)
         parts = [_stab_batch(layers, values[:, start : start + n_at_once], self._cluster) for start in starts]
@@ -90,14 +90,14 @@ def _stab_batch(layers: "list[CornerPoints]", values: Float64s, cluster: int) ->
     run = -(-n_values // -(-n_values // cluster))  # as few clusters, of one size
     near = values[:, order]
     counts = np.zeros(n_values, dtype=np.int64)
-    found = [join_clusters(points.tree, points.places_of(near), run, counts) for points in layers]
+    found = [search_clusters(points.tree, points.places_of(near), run, counts) for points in layers]
     n_queries = np.empty(n_values, dtype=np.int64)
     n_queries[order] = counts
     ends = np.cumsum(n_queries) - n_queries
     rows: Int32s = np.repeat(np.arange(n_values, dtype=np.int32), n_queries)
     queries: Int32s = np.empty(rows.size, dtype=np.int32)
     for part in found:
-        write_joined(part, order, ends, queries)
+        write_hits(part, order, ends, queries)
     return Moves(rows, queries, np.ones(rows.size, dtype=np.int8), sum(part.visits for part in found))
 
 
@@ -141,11 +141,11 @@ class CornerPoints:
     def _along_curve(self, points: Int32s) -> Int64s:
         """Return an order of points (int32[c, n]) along a Hilbert curve through the axes that tell them apart."""
         n_ends = np.repeat([ends.size + 2 for ends in self._ends], points.shape[0] // len(self._ends))
-        told = np.flatnonzero(points.min(axis=1) < points.max(axis=1))[:MAX_BITS]
-        if not told.size:
+        distinguishing = np.flatnonzero(points.min(axis=1) < points.max(axis=1))[:MAX_BITS]
+        if not distinguishing.size:
             return np.arange(points.shape[1])
-        bits = bits_of_cells(told.size, points.shape[1])
-        cells = (points[told].astype(np.int64) << bits) // n_ends[told, None]
+        bits = bits_of_cells(distinguishing.size, points.shape[1])
+        cells = (points[distinguishing].astype(np.int64) << bits) // n_ends[distinguishing, None]
         return np.argsort(hilbert_keys(cells, bits), kind="stable")
 
     @property

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from bmq.index.base import Moves, joined
+from bmq.index.base import Moves, concat_moves
 from bmq.index.layered import GROWTH, SMALLEST_LAYER, Layered
 from bmq.index.packed import PackedQueries
 from bmq.index.shape.shape_store import ShapeStore
@@ -170,7 +170,7 @@ class ShapeGrid:
         far = np.flatnonzero(is_far).astype(np.int32)
         if not far.size:
             return Moves(*found)
-        return joined([Moves(*found), self._far_moves(table, far, previous[:, far], current[:, far])])
+        return concat_moves([Moves(*found), self._far_moves(table, far, previous[:, far], current[:, far])])
 
     def _far_moves(self, table: PackedQueries, numbers: Int32s, previous: Float64s, current: Float64s) -> Moves:
         """Return what moves enter and leave that go too far to look at all cells on their way.

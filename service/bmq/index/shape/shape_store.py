@@ -64,7 +64,7 @@ class ShapeStore:
 
     def holds(self, slots: Int32s, values: Float64s) -> Bools:
         """Return whether the shape of ``slots[i]`` holds ``values[:, i]`` (float64[2, n], finite): bool[n]."""
-        return kernel.held_pairs(self.shapes, slots, np.ascontiguousarray(values))
+        return kernel.held_values(self.shapes, slots, np.ascontiguousarray(values))
 
     def corners(self, slot: int) -> Float64s:
         """Return the ends of all edges of a polygon, float64[2, n]; for tests."""

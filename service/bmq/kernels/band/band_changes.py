@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from bmq.kernels.band.band_groups import Bands
-from bmq.kernels.band.band_reach import tell_stream
+from bmq.kernels.band.band_reach import report_stream
 from bmq.kernels.band.sorted_values import Blocks, add_value, remove_value
 from bmq.records import Bools, Float64s, Int8s, Int32s, Int64s
 
@@ -30,7 +30,7 @@ def change_values(
     streams: Int32s,
     values: Float64s,
     keys: Int64s,
-    is_told: Bools,
+    is_reported: Bools,
     begin: int,
     first_mark: int,
     out: Int32s,
@@ -43,8 +43,8 @@ def change_values(
     bands, left, right : the latter two changed.
     sides, streams, values, keys : int8[n], int32[n], float64[n] (NaN: no value any more), int64[n] (-1: equal to
         nothing).
-    is_told : bool[n]; of the other changes nothing is written.
-    first_mark : more than any number in ``bands.told``.
+    is_reported : bool[n]; of the other changes nothing is written.
+    first_mark : more than any number in ``bands.reported``.
     out : int32[4, room], receives (change, slot of the query, other stream, sign); ``n_out`` of them are there.
 
     Returns
@@ -73,18 +73,20 @@ def change_values(
         if own.blocks.n[1] == 0:
             return row, n_out, visits
         mark = first_mark + row
-        n_told = n_out
-        if had and is_told[row]:
+        n_reported = n_out
+        if had and is_reported[row]:
             value_else = value if same_key else np.nan
-            n_told, n = tell_stream(bands, others, is_left, old_value, old_key, value_else, row, -1, mark, out, n_told)
+            n_reported, n = report_stream(
+                bands, others, is_left, old_value, old_key, value_else, row, -1, mark, out, n_reported
+            )
             visits += n
-        if has and is_told[row]:
+        if has and is_reported[row]:
             value_else = old_value if same_key else np.nan
-            n_told, n = tell_stream(bands, others, is_left, value, key, value_else, row, 1, mark, out, n_told)
+            n_reported, n = report_stream(bands, others, is_left, value, key, value_else, row, 1, mark, out, n_reported)
             visits += n
-        if n_told > out.shape[1]:
+        if n_reported > out.shape[1]:
             return row, n_out, visits
-        n_out = n_told
+        n_out = n_reported
         if had:
             remove_value(own.blocks, old_key, old_value, stream)
         if has:

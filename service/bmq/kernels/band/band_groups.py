@@ -30,8 +30,8 @@ class Bands(NamedTuple):
         the query is no more.
     lo, hi : float64[n], these ends.
     slot_lo, slot_hi : float64[s], the ends of each query by slot.
-    told : int64[s], scratch: the last change for which a query was told, if it is told once a change.
-    n_main : how many groups are not of recent queries. tells_pairs : else each query is told once a change.
+    reported : int64[s], scratch: the last change for which a query was reported, if it is reported once a change.
+    n_main : how many groups are not of recent queries. reports_pairs : else each query is reported once a change.
     """
 
     points: Float64s
@@ -45,9 +45,9 @@ class Bands(NamedTuple):
     hi: Float64s
     slot_lo: Float64s
     slot_hi: Float64s
-    told: Int64s
+    reported: Int64s
     n_main: int
-    tells_pairs: bool
+    reports_pairs: bool
 
 
 @njit(cache=True)
@@ -101,7 +101,7 @@ def write(out: Int32s, n_out: int, row: int, slot: int, other: int, sign: int) -
 
 
 @njit(cache=True)
-def tell_gains(
+def report_gains(
     bands: Bands,
     group: int,
     before: float,
@@ -121,7 +121,7 @@ def tell_gains(
     """
     point, begin, end = bands.points[group], bands.starts[group], bands.starts[group + 1]
     # By name outside the loops: to look into a tuple there counts references, at ten times the cost of the rest.
-    told, tells_pairs = bands.told, bands.tells_pairs
+    reported, reports_pairs = bands.reported, bands.reports_pairs
     is_begun = after <= point
     if is_begun:
         queries, ends, other_ends = bands.by_lo, bands.lo, bands.slot_hi
@@ -144,9 +144,9 @@ def tell_gains(
             continue
         if not is_begun and before <= point and other_ends[query] <= before:
             continue
-        if tells_pairs:
+        if reports_pairs:
             n_out = write(out, n_out, row, query, other, sign)
-        elif told[query] != mark:
-            told[query] = mark
+        elif reported[query] != mark:
+            reported[query] = mark
             n_out = write(out, n_out, row, query, NO_STREAM, 0)
     return n_out, visits

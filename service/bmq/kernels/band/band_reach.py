@@ -3,8 +3,8 @@
     by values     the other side's values in reach of a group's covering interval; each asks the group
     by queries    a group's queries; each asks for the values that came in its band: where more values than queries
                   are in reach, such as of bands that are wide or have one end
-    by point      only the two values whose differences enclose a group's point, where queries are told once: one that
-                  holds some difference holds one of these (the paper's Definition 1)
+    by point      only the two values whose differences enclose a group's point, where queries are reported once: one
+                  that holds some difference holds one of these (the paper's Definition 1)
     by groups     all the other side's values of a key, where they are fewer than groups; each looks for its groups
 
 Differences round, sums of a value and an end round otherwise: searches by sums take in what is in doubt, and the
@@ -14,7 +14,7 @@ difference itself decides.
 import numpy as np
 from numba import njit
 
-from bmq.kernels.band.band_groups import GONE, NO_STREAM, Bands, first_above, tell_gains, write
+from bmq.kernels.band.band_groups import GONE, NO_STREAM, Bands, first_above, report_gains, write
 from bmq.kernels.band.sorted_values import BLOCK, Blocks, first_from
 from bmq.records import Float64s, Int32s
 
@@ -51,7 +51,7 @@ def _has_more(others: Blocks, place: int, at: int, key: int, most: float, n: int
 
 
 @njit(cache=True)
-def _tell_by_values(
+def _report_by_values(
     bands: Bands,
     group: int,
     others: Blocks,
@@ -85,14 +85,14 @@ def _tell_by_values(
         after = value - other if is_left else other - value
         if cover_lo <= after <= cover_hi:
             before = value_else - other if is_left else other - value_else
-            n_out, n = tell_gains(bands, group, before, after, row, ids[i], sign, mark, out, n_out)
+            n_out, n = report_gains(bands, group, before, after, row, ids[i], sign, mark, out, n_out)
             visits += n
         at += 1
     return n_out, visits
 
 
 @njit(cache=True)
-def _tell_by_queries(
+def _report_by_queries(
     bands: Bands,
     group: int,
     others: Blocks,
@@ -108,12 +108,12 @@ def _tell_by_queries(
 ) -> tuple[int, int]:
     sequence, counts, keys, values, ids = others.sequence, others.counts, others.keys, others.values, others.ids
     n_blocks = others.n[0]
-    by_lo, los, his, told, tells_pairs = bands.by_lo, bands.lo, bands.slot_hi, bands.told, bands.tells_pairs
+    by_lo, los, his, reported, reports_pairs = bands.by_lo, bands.lo, bands.slot_hi, bands.reported, bands.reports_pairs
     visits = 0
     for k in range(bands.starts[group], bands.starts[group + 1]):
         query = by_lo[k]
         visits += 1
-        if query == GONE or (not tells_pairs and told[query] == mark):
+        if query == GONE or (not reports_pairs and reported[query] == mark):
             continue
         lo, hi = los[k], his[query]
         least, most = _reach(is_left, value, lo, hi)
@@ -143,17 +143,17 @@ def _tell_by_queries(
             before = value_else - other if is_left else other - value_else
             if not lo <= after <= hi or lo <= before <= hi:
                 continue
-            if tells_pairs:
+            if reports_pairs:
                 n_out = write(out, n_out, row, query, ids[i], sign)
             else:
-                told[query] = mark
+                reported[query] = mark
                 n_out = write(out, n_out, row, query, NO_STREAM, 0)
                 break
     return n_out, visits
 
 
 @njit(cache=True)
-def _tell_by_point(
+def _report_by_point(
     bands: Bands,
     group: int,
     others: Blocks,
@@ -174,7 +174,7 @@ def _tell_by_point(
     elif place > 0:
         place -= 1
         at = counts[sequence[place]] - 1
-    visits, passed, told_after = 0, False, np.nan
+    visits, passed, reported_after = 0, False, np.nan
     while place < others.n[0] and not passed:
         block = sequence[place]
         if at == counts[block]:
@@ -189,15 +189,15 @@ def _tell_by_point(
             after = value - values[i] if is_left else values[i] - value
             # One on either side of the point, whichever they are of those in doubt.
             passed = after <= point if is_left else after > point
-            if after != told_after and bands.cover_lo[group] <= after <= bands.cover_hi[group]:
-                told_after = after
-                n_out, n = tell_gains(bands, group, np.nan, after, row, NO_STREAM, 0, mark, out, n_out)
+            if after != reported_after and bands.cover_lo[group] <= after <= bands.cover_hi[group]:
+                reported_after = after
+                n_out, n = report_gains(bands, group, np.nan, after, row, NO_STREAM, 0, mark, out, n_out)
                 visits += n
     return n_out, visits
 
 
 @njit(cache=True)
-def _tell_by_groups(
+def _report_by_groups(
     bands: Bands,
     others: Blocks,
     place: int,
@@ -233,13 +233,13 @@ def _tell_by_groups(
             # A group begins behind the point before it: none behind the first point from `after` on has `after`.
             group = _first_from_point(points, begin, end, after)
             if group < end and cover_los[group] <= after:
-                n_out, n = tell_gains(bands, group, before, after, row, ids[i], sign, mark, out, n_out)
+                n_out, n = report_gains(bands, group, before, after, row, ids[i], sign, mark, out, n_out)
                 visits += n
             group -= 1
             while group >= begin and most_his[group] >= after:
                 visits += 1
                 if cover_his[group] >= after:
-                    n_out, n = tell_gains(bands, group, before, after, row, ids[i], sign, mark, out, n_out)
+                    n_out, n = report_gains(bands, group, before, after, row, ids[i], sign, mark, out, n_out)
                     visits += n
                 group -= 1
     return n_out, visits
@@ -252,7 +252,7 @@ def _first_from_point(points: Float64s, begin: int, end: int, limit: float) -> i
 
 
 @njit(cache=True)
-def tell_stream(
+def report_stream(
     bands: Bands,
     others: Blocks,
     is_left: bool,
@@ -276,18 +276,18 @@ def tell_stream(
     if n_groups > 1:
         place, at = first_from(others, key, -np.inf, NO_STREAM)
         if not _has_more(others, place, at, key, np.inf, n_groups):
-            return _tell_by_groups(
+            return _report_by_groups(
                 bands, others, place, at, is_left, value, key, value_else, row, sign, mark, out, n_out
             )
     visits = 0
-    by_point = not bands.tells_pairs and np.isnan(value_else)
+    by_point = not bands.reports_pairs and np.isnan(value_else)
     # By name outside the loop, and no call for a group with nothing in reach: what a tuple holds is counted at each.
     starts, cover_los, cover_his = bands.starts, bands.cover_lo, bands.cover_hi
     sequence, counts, keys, values = others.sequence, others.counts, others.keys, others.values
     n_blocks = others.n[0]
     for group in range(n_groups):
         if by_point:
-            n_out, n = _tell_by_point(bands, group, others, is_left, value, key, row, mark, out, n_out)
+            n_out, n = _report_by_point(bands, group, others, is_left, value, key, row, mark, out, n_out)
             visits += n
             continue
         least, most = _reach(is_left, value, cover_los[group], cover_his[group])
@@ -305,11 +305,11 @@ def tell_stream(
         else:
             are_many = _has_more(others, place, at, key, most, n_queries)
         if are_many:
-            n_out, n = _tell_by_queries(
+            n_out, n = _report_by_queries(
                 bands, group, others, is_left, value, key, value_else, row, sign, mark, out, n_out
             )
         else:
-            n_out, n = _tell_by_values(
+            n_out, n = _report_by_values(
                 bands, group, others, place, at, most, is_left, value, key, value_else, row, sign, mark, out, n_out
             )
         visits += n

@@ -38,7 +38,7 @@ _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _ONE = np.uint64(1)
 
 
-class Joined(NamedTuple):
+class ClusterHits(NamedTuple):
     """What each cluster's values and a tree's regions have in common.
 
     Attributes
@@ -65,7 +65,7 @@ class Joined(NamedTuple):
 
 
 @njit(cache=True)
-def join_clusters(tree: CornerTree, values: Int32s, run: int, counts: Int64s) -> Joined:
+def search_clusters(tree: CornerTree, values: Int32s, run: int, counts: Int64s) -> ClusterHits:
     """Return what values and a tree's regions have in common; add to ``counts`` how many queries hold each value.
 
     Parameters
@@ -145,7 +145,7 @@ def join_clusters(tree: CornerTree, values: Int32s, run: int, counts: Int64s) ->
         bit_starts[cluster + 1] = bit_starts[cluster] + size * n_words
         starts[cluster + 1] = start + size
         cluster += 1
-    return Joined(starts[: cluster + 1], whole, whole_starts, partial, partial_starts, bits, bit_starts, visits)
+    return ClusterHits(starts[: cluster + 1], whole, whole_starts, partial, partial_starts, bits, bit_starts, visits)
 
 
 @njit(cache=True)
@@ -249,12 +249,12 @@ def _turn_around(sets: UInt64s, n_values: int, n_words: int, square: UInt64s, bi
 
 
 @njit(cache=True)
-def write_joined(joined: Joined, order: Int64s, ends: Int64s, queries: Int32s) -> None:
+def write_hits(hits: ClusterHits, order: Int64s, ends: Int64s, queries: Int32s) -> None:
     """Write the queries of each value behind those that are there.
 
     Parameters
     ----------
-    joined : Joined
+    hits : ClusterHits
     order : int64[n]
         Which value of the call each one of the clusters is.
     ends : int64[n], written
@@ -265,12 +265,12 @@ def write_joined(joined: Joined, order: Int64s, ends: Int64s, queries: Int32s) -
     -----
     Raises nothing. O(answers).
     """
-    starts = joined.starts
+    starts = hits.starts
     for cluster in range(starts.size - 1):
-        n_words = (joined.partial_starts[cluster + 1] - joined.partial_starts[cluster]) // WORD
-        whole = joined.whole[joined.whole_starts[cluster] : joined.whole_starts[cluster + 1]]
-        members = joined.partial[joined.partial_starts[cluster] :]
-        bits = joined.bits[joined.bit_starts[cluster] :]
+        n_words = (hits.partial_starts[cluster + 1] - hits.partial_starts[cluster]) // WORD
+        whole = hits.whole[hits.whole_starts[cluster] : hits.whole_starts[cluster + 1]]
+        members = hits.partial[hits.partial_starts[cluster] :]
+        bits = hits.bits[hits.bit_starts[cluster] :]
         for j in range(starts[cluster + 1] - starts[cluster]):
             i = order[starts[cluster] + j]
             n = ends[i]

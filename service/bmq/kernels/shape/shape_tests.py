@@ -188,7 +188,7 @@ def haversine_metres(from_lon: float, from_lat: float, lon: float, lat: float) -
 
 
 @njit(cache=True)
-def held_pairs(shapes: Shapes, slots: Int32s, values: Float64s) -> Bools:
+def held_values(shapes: Shapes, slots: Int32s, values: Float64s) -> Bools:
     """Return whether the shape in ``slots[i]`` holds ``values[:, i]``, bool[n].
 
     Parameters

@@ -1,4 +1,4 @@
-"""What happens to tracked pairs, and the events that come of it. Arrays in, numbers out."""
+"""What happens to trackings, and the events that come of it. Arrays in, numbers out."""
 
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ EVENT = np.dtype(
 
 
 class Items(NamedTuple):
-    """As `engines.tracking.trackings.PairItems`, columns of n."""
+    """As `engines.tracking.trackings.TrackingItems`, columns of n."""
 
     queries: Int32s
     streams: Int32s
@@ -60,12 +60,12 @@ def write_item(items: Items, i: int, sign: int, began: int, events: Records, val
 
 
 @njit(cache=True, forceinline=True)
-def write_waiting(pairs: Table, row: int, sign: int, moment: int, events: Records, values: Float64s, at: int) -> None:
+def write_pending(tracked: Table, row: int, sign: int, moment: int, events: Records, values: Float64s, at: int) -> None:
     """Write the event of the crossing that waited in a row; its event time is the moment."""
-    event, fired = events[at], pairs.rows[row]
+    event, fired = events[at], tracked.rows[row]
     event.queries, event.streams, event.rows = fired.query, fired.stream, -1
     event.moments, event.classes, event.event_times = moment, FIRED, moment
     event.signs, event.reasons, event.ordinals = sign, fired.reason, fired.ordinal
     event.confirmed_times, event.began, event.passes = NEVER, NEVER, 0
     for k in range(values.shape[1]):
-        values[at, k] = pairs.values[row, k]
+        values[at, k] = tracked.values[row, k]

@@ -1,4 +1,4 @@
-"""The table of tracked pairs: a hash table of rows, and a list of rows for each query.
+"""The table of trackings: a hash table of rows, and a list of rows for each query.
 
     (query, stream) ──► home ──► table[h] = row ──► rows[row], values[row], history[row]
                                  -1: free, else try h + 1
@@ -28,14 +28,14 @@ BLOCK = 1 << BLOCK_BITS
 
 # The flags of a row. All are in checkpoints but TOUCHED: never change one.
 INSIDE = 1
-TOLD_SHIFT = 1
-NO, LOUD, SILENT = range(3)
-TOLD = 3 << TOLD_SHIFT
-WAITS_IN, WAITS_OUT = 8, 16
-WAITS = WAITS_IN | WAITS_OUT
+VISIT_SHIFT = 1
+NO, EMITTED, SILENT = range(3)
+VISIT = 3 << VISIT_SHIFT
+PENDING_IN, PENDING_OUT = 8, 16
+PENDING = PENDING_IN | PENDING_OUT
 KEPT = 32  # there is history to be kept
 TOUCHED = 64
-STATE = INSIDE | TOLD | WAITS
+STATE = INSIDE | VISIT | PENDING
 
 ROW = np.dtype(
     [
@@ -64,7 +64,7 @@ OPTIONS = np.dtype(
 )
 
 # Places in `Table.counts`.
-USED, REMOVED, N_ROWS, N_WAITING, NEXT_DUE, N_SUPPRESSED, ACCESSES, N_COUNTS = range(8)
+USED, REMOVED, N_ROWS, N_PENDING, NEXT_DUE, N_SUPPRESSED, ACCESSES, N_COUNTS = range(8)
 
 
 class Table(NamedTuple):
@@ -103,15 +103,15 @@ def _home(table: Int32s, query: int, stream: int) -> int:
 
 
 @njit(cache=True, forceinline=True)
-def find(pairs: Table, query: int, stream: int) -> int:
+def find(tracked: Table, query: int, stream: int) -> int:
     """Return the row of a pair, or -1."""
-    h = _home(pairs.table, query, stream)
-    row = pairs.table[h]
+    h = _home(tracked.table, query, stream)
+    row = tracked.table[h]
     while row >= 0:
-        if pairs.rows[row].stream == stream and pairs.rows[row].query == query:
+        if tracked.rows[row].stream == stream and tracked.rows[row].query == query:
             return int(row)
-        h = h + 1 if h + 1 < pairs.table.size else 0
-        row = pairs.table[h]
+        h = h + 1 if h + 1 < tracked.table.size else 0
+        row = tracked.table[h]
     return -1
 
 
@@ -132,55 +132,55 @@ def enter_all(rows: Records, n_used: int, table: Int32s) -> None:
 
 
 @njit(cache=True)
-def add(pairs: Table, options: Records, query: int, stream: int) -> int:
+def add(tracked: Table, options: Records, query: int, stream: int) -> int:
     """Return a row in the default state for a pair that has none; -1: there is no room."""
-    row = pairs.counts[REMOVED]
+    row = tracked.counts[REMOVED]
     if row >= 0:
-        pairs.counts[REMOVED] = pairs.rows[row].behind
-    elif pairs.counts[USED] < pairs.rows.size:
-        row = pairs.counts[USED]
-        pairs.counts[USED] += 1
+        tracked.counts[REMOVED] = tracked.rows[row].behind
+    elif tracked.counts[USED] < tracked.rows.size:
+        row = tracked.counts[USED]
+        tracked.counts[USED] += 1
     else:
         return -1
-    pairs.counts[N_ROWS] += 1
-    added, behind = pairs.rows[row], options[query].first
+    tracked.counts[N_ROWS] += 1
+    added, behind = tracked.rows[row], options[query].first
     added.query, added.stream = query, stream
     added.flags = 0
     added.before, added.behind = -1, behind
     if behind >= 0:
-        pairs.rows[behind].before = row
+        tracked.rows[behind].before = row
     options[query].first = row
-    if pairs.history.size:
-        pairs.history[row].last_entered = NEVER
-        pairs.history[row].n_events = 0
-    _enter(pairs.rows, pairs.table, row)
+    if tracked.history.size:
+        tracked.history[row].last_entered = NEVER
+        tracked.history[row].n_events = 0
+    _enter(tracked.rows, tracked.table, row)
     return int(row)
 
 
 @njit(cache=True)
-def remove(pairs: Table, options: Records, row: int) -> None:
+def remove(tracked: Table, options: Records, row: int) -> None:
     """Remove a row from everything, whatever its state. Raises nothing."""
-    removed = pairs.rows[row]
-    if removed.flags & WAITS:
-        pairs.counts[N_WAITING] -= 1
-    pairs.counts[N_ROWS] -= 1
+    removed = tracked.rows[row]
+    if removed.flags & PENDING:
+        tracked.counts[N_PENDING] -= 1
+    tracked.counts[N_ROWS] -= 1
     if removed.behind >= 0:
-        pairs.rows[removed.behind].before = removed.before
+        tracked.rows[removed.behind].before = removed.before
     if removed.before >= 0:
-        pairs.rows[removed.before].behind = removed.behind
+        tracked.rows[removed.before].behind = removed.behind
     else:
         options[removed.query].first = removed.behind
-    _leave(pairs, row)
+    _leave(tracked, row)
     removed.query, removed.flags = -1, 0
-    removed.behind = pairs.counts[REMOVED]
-    pairs.counts[REMOVED] = row
+    removed.behind = tracked.counts[REMOVED]
+    tracked.counts[REMOVED] = row
 
 
 @njit(cache=True)
-def _leave(pairs: Table, row: int) -> None:
+def _leave(tracked: Table, row: int) -> None:
     """Take a row out of the hash table; those behind it move up, so that no probe meets a gap."""
-    table, size = pairs.table, pairs.table.size
-    hole = _home(table, pairs.rows[row].query, pairs.rows[row].stream)
+    table, size = tracked.table, tracked.table.size
+    hole = _home(table, tracked.rows[row].query, tracked.rows[row].stream)
     while table[hole] != row:
         hole = hole + 1 if hole + 1 < size else 0
     h = hole
@@ -189,7 +189,7 @@ def _leave(pairs: Table, row: int) -> None:
         other = table[h]
         if other < 0:
             break
-        home = _home(table, pairs.rows[other].query, pairs.rows[other].stream)
+        home = _home(table, tracked.rows[other].query, tracked.rows[other].stream)
         if (h - home) % size >= (h - hole) % size:
             table[hole] = other
             hole = h
@@ -197,37 +197,37 @@ def _leave(pairs: Table, row: int) -> None:
 
 
 @njit(cache=True)
-def rows_of(pairs: Table, options: Records, query: int) -> Int32s:
+def rows_of(tracked: Table, options: Records, query: int) -> Int32s:
     """Return the rows of a query, int32[k]. Raises nothing."""
     n_found, row = 0, options[query].first
     while row >= 0:
         n_found += 1
-        row = pairs.rows[row].behind
+        row = tracked.rows[row].behind
     rows, n_found, row = np.empty(n_found, dtype=np.int32), 0, options[query].first
     while row >= 0:
         rows[n_found] = row
         n_found += 1
-        row = pairs.rows[row].behind
+        row = tracked.rows[row].behind
     return rows
 
 
 @njit(cache=True)
-def remove_all(pairs: Table, options: Records, rows: Int32s) -> None:
+def remove_all(tracked: Table, options: Records, rows: Int32s) -> None:
     """Remove ``rows``. Raises nothing."""
     for row in rows:
-        remove(pairs, options, row)
+        remove(tracked, options, row)
 
 
 @njit(cache=True)
-def find_or_add(pairs: Table, options: Records, queries: Int32s, streams: Int32s, first: int, rows: Int32s) -> int:
-    """Write the rows of pairs ``first`` and later, with new ones where there is none; return the first not done.
+def find_or_add(tracked: Table, options: Records, queries: Int32s, streams: Int32s, first: int, rows: Int32s) -> int:
+    """Write the rows of trackings ``first`` and later, with new ones where there is none; return the first not done.
 
     Raises nothing. Fewer than n: there is no more room; grow the table and call again.
     """
     for i in range(first, queries.size):
-        row = find(pairs, queries[i], streams[i])
+        row = find(tracked, queries[i], streams[i])
         if row < 0:
-            row = add(pairs, options, queries[i], streams[i])
+            row = add(tracked, options, queries[i], streams[i])
         if row < 0:
             return i
         rows[i] = row
