@@ -238,7 +238,7 @@ def count_crossings(traffic: Traffic) -> Counts:
         border = {"kind": "border", "feed": definition["feed"], "region": definition["region"]}
         for monitor, kind in ((transitions, definition), (borders, border)):
             monitor.apply([parse_command(query_id.encode(), json.dumps(kind).encode(), offset, feeds, "")])
-    pairs = transitions._feeds.engines["vehicles"].trackings
+    pairs = transitions._feeds.engines["vehicles"].tables.trackings
     names = [vehicle_id(number).encode() for number in range(traffic.n_vehicles)]
     by_garage: Counter[str] = Counter()
     n_events = events_before = accesses_before = 0

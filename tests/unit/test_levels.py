@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bmq.engines import slots
+from bmq.engines.feed import crossing_records, feed_tables
 from bmq.engines.feed.crossing_records import numbered
-from bmq.engines.feed.feed_engine import feed_engine as feed_module
 from bmq.engines.feed.level_queries import Levels
 from bmq.engines.scope.conditions import Conditions
 from bmq.records import Feed, Kind, Region, RegionQuery
@@ -102,7 +101,7 @@ def test_an_attribute_that_is_no_number_is_in_no_interval_and_where_none_is_aske
 def test_numbers_of_attributes_are_right_after_their_codes_stand_for_other_texts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(feed_module, "CODES_MIN", 0)
+    monkeypatch.setattr(feed_tables, "CODES_MIN", 0)
     service = service_with(q=select({"size": [10, None]}))
 
     for time in range(1, 50):
@@ -170,7 +169,7 @@ def test_all_queries_of_a_feed_share_what_is_known_of_its_attributes() -> None:
 
 @pytest.mark.parametrize("many", [0, 1_000])
 def test_slots_are_numbered_alike_by_sorting_and_by_marking(monkeypatch: pytest.MonkeyPatch, many: int) -> None:
-    monkeypatch.setattr(slots, "MANY", many)
+    monkeypatch.setattr(crossing_records, "MANY", many)
 
     distinct, numbers = numbered(np.array([7, 2, 7, 900, 2], dtype=np.int32), 1_000)
 

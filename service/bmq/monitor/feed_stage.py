@@ -55,7 +55,7 @@ class FeedStage:
     def query(self, query_id: str) -> RegionQuery:
         """Return a registered query."""
         engine = self._engines[self._feed_by_query[query_id]]
-        return engine.queries.query(engine.queries.slot(query_id))
+        return engine.tables.queries.query(engine.tables.queries.slot(query_id))
 
     @property
     def engines(self) -> Mapping[str, FeedEngine]:
@@ -186,7 +186,7 @@ class FeedStage:
             # A pair that a query had over its former feed ended there; what the feed in force says wins.
             silent.update(
                 (pair, now)
-                for pair, now in engine.silent.take_changes().items()
+                for pair, now in engine.tables.silent.take_changes().items()
                 if now or self._feed_by_query.get(pair[0], name) == name
             )
         for name, buffer in self._held.items():
@@ -209,9 +209,9 @@ class FeedStage:
     def restore_rows(self, delta: Delta) -> None:
         """Follow what another shard's ``take_touched`` or ``pages`` gave; the clocks have been set already."""
         for name in delta.clocks:
-            self._engines[name].settled = self._clocks[name].settled
+            self._engines[name].tables.settled = self._clocks[name].settled
         for name, n_recounted in delta.recounts.items():
-            self._engines[name].streams.n_recounted = self._recounts_stored[name] = n_recounted
+            self._engines[name].tables.streams.n_recounted = self._recounts_stored[name] = n_recounted
         for name, rows in delta.streams.items():
             self._engines[name].restore_streams(rows)
         for name, pairs in delta.pairs.items():
@@ -220,14 +220,14 @@ class FeedStage:
             buffer.restore(delta.held.get(name), self._clocks[name].settled)
         for (query_id, stream), is_silent in delta.silent.items():
             if query_id in self:
-                self._engines[self._feed_by_query[query_id]].silent.set(query_id, stream, is_silent=is_silent)
+                self._engines[self._feed_by_query[query_id]].tables.silent.set(query_id, stream, is_silent=is_silent)
 
     def puts(self) -> list[Put]:
         """Return the commands that make the registered queries."""
         return [
-            Put(query.version - 1, query, engine.dues.of(engine.queries.slot(query.query_id)))
+            Put(query.version - 1, query, engine.tables.dues.of(engine.tables.queries.slot(query.query_id)))
             for engine in self._engines.values()
-            for query in engine.queries.queries()
+            for query in engine.tables.queries.queries()
         ]
 
     def pages(self, size: int) -> Iterator[Delta]:
@@ -239,7 +239,7 @@ class FeedStage:
                 yield Delta(streams={name: rows})
             for tracked in engine.tracking_pages(size):
                 yield Delta(pairs={name: tracked})
-            pairs = engine.silent.pairs()
+            pairs = engine.tables.silent.pairs()
             while page := dict.fromkeys(islice(pairs, size), True):
                 yield Delta(silent=page)
         for name, buffer in self._held.items():
@@ -248,7 +248,9 @@ class FeedStage:
 
     def _recounts(self) -> dict[str, int]:
         return {
-            name: engine.streams.n_recounted for name, engine in self._engines.items() if engine.streams.n_recounted
+            name: engine.tables.streams.n_recounted
+            for name, engine in self._engines.items()
+            if engine.tables.streams.n_recounted
         }
 
     def _check(self) -> None:
@@ -256,7 +258,7 @@ class FeedStage:
         for name, engine in self._engines.items():
             engine._check()
             # A query is registered at the engine of its feed and nowhere else.
-            ids = {query.query_id for query in engine.queries.queries()}
+            ids = {query.query_id for query in engine.tables.queries.queries()}
             assert ids == {query_id for query_id, feed in self._feed_by_query.items() if feed == name}
             assert self._pending[name] <= ids
 

@@ -220,7 +220,7 @@ class Monitor:
         """Return kind -> how many queries of it are registered."""
         counts = dict.fromkeys(Kind, 0)
         for engine in self._feeds.engines.values():
-            for kind, n in engine.queries.n_of_kind.items():
+            for kind, n in engine.tables.queries.n_of_kind.items():
                 counts[kind] += n
         for query in self._joins.queries():
             counts[query.kind] += 1
@@ -228,11 +228,11 @@ class Monitor:
 
     def n_pending(self) -> int:
         """Return how many crossings wait for a confirmation, or for the second half of a pattern."""
-        return sum(engine.trackings.n_pending for engine in self._feeds.engines.values())
+        return sum(engine.tables.trackings.n_pending for engine in self._feeds.engines.values())
 
     def n_streams(self) -> dict[str, int]:
         """Return feed name -> how many streams are known in this shard."""
-        return {name: engine.streams.n_seen for name, engine in self._feeds.engines.items()}
+        return {name: engine.tables.streams.n_seen for name, engine in self._feeds.engines.items()}
 
     def clocks(self) -> dict[str, int]:
         """Return feed name -> its clock, epoch ms, for the feeds that have one."""
