@@ -17,8 +17,12 @@ from tests.workers import FOLDERS, FoldersAndFiles
 # Speed is the job of bench/, not of the tests.
 settings.register_profile("dev", deadline=None, max_examples=50)
 settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True)
+# Without compilation a kernel takes a hundred times as long.
+settings.register_profile("nojit", deadline=None, max_examples=10, derandomize=True)
 # For a night: other examples in each run, so a failure says how to make it again.
 settings.register_profile("nightly", deadline=None, max_examples=20_000, print_blob=True)
+# Every test in it takes some hours together, and 20,000 examples of each would take days.
+settings.register_profile("long", deadline=None, max_examples=1_000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 TESTS = Path(__file__).parent

@@ -1,15 +1,15 @@
-"""How `pytest -n` shares the tests among its workers: all that need Kafka or Spark to one, the others file by file.
+"""How `pytest -n` shares the tests among its workers: all that start Kafka or Spark to one, the others file by file.
 
-One worker then starts one Kafka, and at most one service runs at a time. A file stays together because its tests share
-fixtures of the module.
+One worker then has one Kafka for its tests, and at most one service runs at a time. A file stays together because its
+tests share fixtures of the module.
 """
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-# In the order of the run. The longest goes first, and the shortest files last, so that the workers end together.
+# In the order of the run. The longest part begins, and the shortest files come last, so that the workers end together.
 FOLDERS = ("spark", "kafka", "docs", "property", "unit", "issues")
-ON_ONE_WORKER = ("spark", "kafka")
+ON_ONE_WORKER = ("tests/spark/", "tests/kafka/", "tests/docs/test_readme.py")
 
 
 class FoldersAndFiles(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
@@ -21,5 +21,4 @@ class FoldersAndFiles(LoadScopeScheduling):  # type: ignore[misc]  # xdist has n
         config.option.loadscopereorder = False
 
     def _split_scope(self, nodeid: str) -> str:
-        path = nodeid.partition("::")[0]
-        return "one worker" if path.removeprefix("tests/").partition("/")[0] in ON_ONE_WORKER else path
+        return "one worker" if nodeid.startswith(ON_ONE_WORKER) else nodeid.partition("::")[0]
