@@ -8,8 +8,7 @@ from itertools import islice
 import pytest
 from kafka import KafkaConsumer, KafkaProducer
 
-from bmq.answers import Event
-from bmq.client import Client
+from bmq.client import Client, Event
 from bmq.config import TopicsSection
 from bmq.errors import SetupError
 from bmq.kafka_io.topics import Topics

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from bmq.answers import Event, JoinEvent
-from bmq.client import Client
+from bmq.client import Client, Event, JoinEvent
 from tests.kafka.pure_responder import PureResponder, make_place
 
 pytestmark = pytest.mark.kafka

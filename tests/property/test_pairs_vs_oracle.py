@@ -85,10 +85,10 @@ class Rules:
                 pair.n_events = 0
 
     def of(self, query: int) -> dict[int, Pair]:
-        return {stream: pair for (q, stream), pair in self.trackings.items() if q == query}
+        return {stream: pair for (q, stream), pair in self.pairs.items() if q == query}
 
     def forget(self, query: int) -> None:
-        self.trackings = {key: pair for key, pair in self.trackings.items() if key[0] != query}
+        self.pairs = {key: pair for key, pair in self.pairs.items() if key[0] != query}
 
     def run(self, items: list[Item], settled: int) -> list[Event]:
         events: list[Event] = []
@@ -96,8 +96,8 @@ class Rules:
             key = (item.query, item.stream)
             self._fire(key, partial(self._comes_first, item=item), events)
             machine = self._cross if self.queries[item.query].pattern is None else self._transit
-            machine(self.trackings.setdefault(key, Pair()), item, events)
-        for key in self.trackings:
+            machine(self.pairs.setdefault(key, Pair()), item, events)
+        for key in self.pairs:
             self._fire(key, lambda due: due < settled, events)
         return events
 
@@ -113,7 +113,7 @@ class Rules:
         return due < item.moment or (due == item.moment and item.class_ != engine.AT_READING)
 
     def _fire(self, key: tuple[int, int], is_due: Callable[[int], bool], events: list[Event]) -> None:
-        query, pair = self.queries[key[0]], self.trackings.get(key)
+        query, pair = self.queries[key[0]], self.pairs.get(key)
         if pair is None or pair.waits is None:
             return
         side, crossing = pair.waits
