@@ -21,7 +21,7 @@ from bmq.job.rendering import render
 from bmq.monitor.monitor import Monitor
 from bmq.wire import frames as wire_frames
 from bmq.wire.marks import render_mark
-from bmq.wire.state import pack_delta
+from bmq.wire.state_bytes import pack_delta
 from tests.golden.program import BATCHES, FEEDS, Batch, Record, input_digests
 from tests.golden.queries import OWN_TOPIC
 from tests.golden.recording import AS_ABOVE, Blob, Recording

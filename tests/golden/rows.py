@@ -9,13 +9,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from bmq.records import Attributes, Delta, Ids, PairRows, Readings, StreamRows
+from bmq.records import Attributes, Delta, Ids, Readings, StreamRows, TrackingRows
 
 
 def plain(record: object) -> object:
     """Return a part of a delta as dicts, lists and scalars; numbers with the type of their column."""
     match record:
-        case StreamRows() | PairRows():
+        case StreamRows() | TrackingRows():
             return sorted(_rows(record), key=repr)
         case Readings():
             return _rows(record)
@@ -35,7 +35,7 @@ def without_order(pages: list[Delta]) -> list[object]:
     return [plain(page) for page in pages]
 
 
-def _rows(rows: StreamRows | PairRows | Readings) -> list[object]:
+def _rows(rows: StreamRows | TrackingRows | Readings) -> list[object]:
     columns = {field.name: getattr(rows, field.name) for field in dataclasses.fields(rows)}
     query_ids = columns.pop("query_ids", None)
     if query_ids is not None:

@@ -5,7 +5,7 @@ import dataclasses
 import msgspec
 import pytest
 
-from bmq.wire.state import pack_delta, unpack_delta
+from bmq.wire.state_bytes import pack_delta, unpack_delta
 from tests.golden.compare import layout_fault, message_fault, refusal, restart_fault
 from tests.golden.play import (
     N_SHARDS,

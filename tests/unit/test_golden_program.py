@@ -15,7 +15,7 @@ from bmq.job.decode import Kind as FrameKind
 from bmq.records import Delta, Feed, Kind, Pattern, Reason, Status
 from bmq.wire.definition_models import MODEL_OF_KIND
 from bmq.wire.definitions import read_definition
-from bmq.wire.state import unpack_delta
+from bmq.wire.state_bytes import unpack_delta
 from tests.golden.play import all_recorded_pages
 from tests.golden.program import BATCHES, FEEDS
 from tests.golden.queries import EDITS, EVERY_QUERY, SILENT, WRONG_COMMANDS
