@@ -6,12 +6,12 @@ Layers of falling size, newest last (the logarithmic method of Bentley and Saxe,
              each a packed query table and a border structure, built when first asked
 
 New queries stay in `pending` and become the last layer at the next search. If a layer is not at least `GROWTH` times as
-large as all layers behind it together, it and they are built into one. So a query is built into a layer O(log m) times
-in all, and a thousand registrations over a million queries build a layer of a thousand. A deregistered query is marked
-in its layer; a layer with more marks than queries is built anew without them.
+large as all layers behind it together, it is built into one layer with them. So a query is built into a layer O(log m)
+times in all, and a thousand registrations over a million queries build a layer of a thousand. A deregistered query is
+marked in its layer; a layer with more marks than queries is rebuilt without the marked ones.
 
 Some structures can insert new queries in place. That is useful because each layer costs every reading some time. Then
-there is mostly one layer, with room for later rows, and it is built anew when the room is used up:
+there is mostly one layer, with room for later rows, and it is rebuilt when the room is used up:
 
     layers   [ 1,000,000 queries in order | 60,000 behind | room for 40,000 ]
 

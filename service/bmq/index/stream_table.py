@@ -23,11 +23,17 @@ INITIAL_STREAMS = 1024  # streams; doubles as needed, so a smaller number only c
 class Chained:
     """Readings in the order in which they apply, each with the reading that it followed.
 
-    Attributes ---------- rows : int64[n], the position of the reading in the input. slots : int32[n], stream slots.
-    event_times : int64[n], epoch ms. moved : bool[n], whether the stream was known, so that the reading ends a move.
+    Attributes
+    ----------
+    rows : int64[n], the position of the reading in the input.
+    slots : int32[n], stream slots.
+    event_times : int64[n], epoch ms.
+    moved : bool[n], whether the stream was known, so that the reading ends a move.
     returned : bool[n], whether the stream had a reading and expired after it. None: streams of this table do not
-    expire. values, previous_values : float64[d, n], the latter valid where moved or returned. previous_times :
-    int64[n], epoch ms, valid where moved or returned. ordinals : int32[n]
+        expire.
+    values, previous_values : float64[d, n], the latter valid where moved or returned.
+    previous_times : int64[n], epoch ms, valid where moved or returned.
+    ordinals : int32[n]
         How many readings of the stream came before at the same event time. If the event time is before the expiry of
         its stream, the number is unknown and the reading gets a number of its own.
     n_late : how many readings were older than their stream's last one and changed nothing.

@@ -39,10 +39,13 @@ FAR = 32_768  # queries; a larger structure outgrows the second cache, and each 
 class Workload:
     """The queries of a layer and the movement of streams over them.
 
-    Attributes ---------- n_queries : at least 1. sides : float64[d], mean side of the regions, in ranks. steps :
-    float64[d], mean length of a move's projection on each axis, in ranks. crowding : how many regions are near the
-    moves, as a multiple of evenly spread ones. Ranks spread each axis by itself,
-        so queries in towns are still together in two dimensions.
+    Attributes
+    ----------
+    n_queries : at least 1.
+    sides : float64[d], mean side of the regions, in ranks.
+    steps : float64[d], mean length of a move's projection on each axis, in ranks.
+    crowding : how many regions are near the moves, as a multiple of evenly spread ones. Ranks spread each axis by
+        itself, so queries in towns are still together in two dimensions.
     """
 
     n_queries: int

@@ -28,7 +28,7 @@ STRIPS_PER_SIDE_BEYOND_THE_PLANE = 0.5
 ENTRIES_PER_CELL = 1.0
 
 
-# Free entries and rows for queries that come later, as a share of those in use. The grid is built anew (0.6 s for a
+# Free entries and rows for queries that come later, as a share of those in use. The grid is rebuilt (0.6 s for a
 # million queries) when a tenth more queries have come. Half the room would build it twice as often; twice the room
 # would add 13 bytes a query. Room for an eighth made a move slower by 3 to 12 %.
 ROOM = 0.1

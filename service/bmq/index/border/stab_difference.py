@@ -26,7 +26,8 @@ class StabDifference:
 
     Notes
     -----
-    The packed R-tree, asked for both ends at once, was 3 to 20 times slower wherever this structure is the best one.
+    A search of the packed R-tree for both ends at once was 3 to 20 times slower wherever this structure is the best
+    one.
     """
 
     def __init__(self, table: PackedQueries) -> None:

@@ -37,10 +37,14 @@ FAR = 32_768  # queries; a larger structure outgrows the second cache
 class MatchWorkload:
     """The queries, and what values meet among them.
 
-    Attributes ---------- n_dims, n_queries : at least 1. n_values : mean number of values in a call. n_matches : mean
-    number of queries that hold a value. n_visited : mean number of rows and boxes that the packed tree looks at for a
-    value. n_listed : mean number of entries in the lists of the constructs that cover a value; 0 if no constructs fit
-    ``n_dims``.
+    Attributes
+    ----------
+    n_dims, n_queries : at least 1.
+    n_values : mean number of values in a call.
+    n_matches : mean number of queries that hold a value.
+    n_visited : mean number of rows and boxes that the packed tree looks at for a value.
+    n_listed : mean number of entries in the lists of the constructs that cover a value; 0 if no constructs fit
+        ``n_dims``.
     """
 
     n_dims: int

@@ -35,8 +35,9 @@ class SelectIndex(Layers["CornerPoints"]):
         too many regions become clusters of one.
     growth, smallest_layer : as for `Layers`.
 
-    Notes ----- A registration costs what it costs in `Layers`: the query is pending until the next search, then in the
-    smallest layer.
+    Notes
+    -----
+    A registration costs as much as in `Layers`: the query is pending until the next search, then in the smallest layer.
 
     Source: Lim et al., *Continuous Query Processing in Data Streams Using Duality of Data and Queries*, SIGMOD 2006,
     section 5. Departures: (1) The data index is a sorted array, not a search tree. (2) The query index is a packed tree

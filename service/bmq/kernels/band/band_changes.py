@@ -74,9 +74,11 @@ def change_values(
         (the first change that was not applied, or n; the new ``n_out``; how many entries were looked at). The kernel
         stops before a change if ``out`` has too little room for it or if its side has no free block.
 
-    Notes ----- Raises nothing. A change costs: what it reports; O(log m) for each of the tau groups or, if there are
-    fewer of those, for each value of the key; and for each group the fewer of its queries and of the values in reach of
-    it.
+    Notes
+    -----
+    Raises nothing. A change costs: what it reports; O(log m) for each of the tau groups or, if there are fewer of
+    those, for each value of the key; and for each group the number of its queries or of the values in its reach, if
+    those are fewer.
     """
     visits = 0
     for row in range(begin, sides.size):

@@ -1,7 +1,7 @@
 """Queries of band joins in groups that share a point; finds the queries of a group that hold a new difference.
 
-A query is an interval of the difference left - right, and its pairs are those whose difference it holds. Given the
-difference before and after a change, the queries of a group that hold only the later one are, apart from a few, one
+A query is an interval of the difference left - right, and its joined pairs are those whose difference it holds. Given
+the difference before and after a change, the queries of a group that hold only the later one are, apart from a few, one
 range of one of the group's two sequences:
 
     by lower end   ──[──[──[───[──   point   ──]──]───]──]──   by upper end

@@ -1,4 +1,4 @@
-"""Finds the pairs that a move of one value adds or removes, in one of four ways. Pure: arrays in, arrays out.
+"""Finds the joined pairs that a move of one value adds or removes, in one of four ways. Pure: arrays in and out.
 
 Each way is the cheapest in some cases:
 
@@ -6,7 +6,8 @@ Each way is the cheapest in some cases:
     by queries    looks at a group's queries; each asks for the values that came into its band. Used if more values than
                   queries are in reach, as with bands that are wide or have only one end
     by point      looks only at the two values whose differences enclose a group's point. Used if each query is reported
-                  once: a query that holds some difference holds one of these two (the paper's Definition 1)
+                  once and the value is not compared with another one: a query that holds some difference of the value
+                  holds one of these two (the paper's Definition 1)
     by groups     looks at all values of the key on the other side; each looks for its groups. Used if there are fewer
                   such values than groups
 

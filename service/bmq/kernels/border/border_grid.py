@@ -120,9 +120,10 @@ def crossed_queries(
             for entry in range(firsts[leg], stops[leg]):
                 border, opposite = entries[entry]["border"], entries[entry]["opposite"]
                 crossed[n_crossed], crossed_by[n_crossed] = entry, leg_and_way
-                # The leg may or may not cross a border whose place is that of an end of the leg. It does cross a border
-                # between these two places. If it crosses the region's opposite border as well, it jumps over the
-                # region, or the opposite border's own entry finds the crossing; so those borders are not kept.
+                # The leg may or may not cross a border whose place is that of an end of the leg. It does cross every
+                # border at a place between these two. So a border is dropped if its opposite border is at a place
+                # between them: either the leg jumps over the region, or the entry of the opposite border finds the
+                # crossing.
                 n_crossed += (low <= border) & (border <= high) & ((opposite <= low) | (high <= opposite))
         # 3. Test both ends of the move exactly.
         rows, queries, signs = make_room(rows, queries, signs, n_found, n_crossed)

@@ -55,7 +55,8 @@ class DeltaSets(NamedTuple):
         How many lower borders and how many upper borders lie in the buckets before each bucket; buckets are equal steps
         of rank. At most m - WINDOW, so that a whole window of borders follows.
     highest : float64[ceil(m / BLOCK)]
-        The highest upper border in each block of rows. A move upward to at least this value jumps over the whole block.
+        The highest upper border in each block of rows. A move whose upper value is at least this jumps over every query
+        of +DQ in the block.
     lowest : uint32[ceil(m / BLOCK)]
         The lowest row, and so the one with the lowest lower border, in each block of ``minus_rows``.
     narrowest : float
@@ -79,8 +80,10 @@ def build_delta_sets(regions: Float64s) -> DeltaSets:
     regions : float64[m, 1, 2], C-contiguous, m >= 1
         Kept as ``DeltaSets.ends``, not copied.
 
-    Notes ----- Source: Lee et al., BMQ-Index, MDM 2006, section 3.1. Departure: an RS node is a pair of numbers and
-    takes no memory. A query is stored once in +DQ, as its row of the query table, and once in -DQ.
+    Notes
+    -----
+    Source: Lee et al., BMQ-Index, MDM 2006, section 3.1. Departure: an RS node is a pair of numbers and takes no
+    memory. A query is stored once in +DQ, as its row of the query table, and once in -DQ.
     """
     m = len(regions)
     ends = regions.reshape(-1)
@@ -181,8 +184,10 @@ def find_rs_node(ends: Float64s, minus_rows: Places, firsts: Places, rank: float
     value : float
         Finite.
 
-    Notes ----- Raises nothing. O(1) if borders lie evenly within each 64th of them, else a binary search of a bucket.
-    Invariant: all borders in the buckets before the bucket of ``value`` are below ``value``.
+    Notes
+    -----
+    Raises nothing. O(1) if borders lie evenly within each 64th of them, else a binary search of a bucket. Invariant:
+    all borders in the buckets before the bucket of ``value`` are below ``value``.
     """
     bucket = bucket_of(rank, firsts.size // 2)
     plus = _count_up_to(ends, minus_rows, LOWER, signed(firsts[2 * bucket]), value)

@@ -46,7 +46,7 @@ ENTRY = np.dtype([("border", np.int32), ("opposite", np.int32), ("row_and_end", 
 Entries = npt.NDArray[np.void]
 NOWHERE = -1  # "border" of an entry that is free; it is before every place, so no move crosses it
 # How many cells behind a full cell are searched for a free entry. If one of ten entries is free, the next free one is
-# very near. Where thousands of queries register in one place, building the grid anew is cheaper than shifting ever
+# very near. If thousands of queries register in one place, it is cheaper to rebuild the grid than to shift ever
 # further.
 MAX_CELLS_ASKED = 1024
 

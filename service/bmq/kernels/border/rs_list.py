@@ -38,10 +38,12 @@ class RsList(NamedTuple):
 def build_rs_list(intervals: Float64s) -> RsList:
     """Return the RS list of the intervals [lo, hi), float64[m, 2]; O(m log m).
 
-    Notes ----- Source: Lee et al., BMQ-Index, MDM 2006, section 3.1. Departures: (1) Arrays replace linked RS nodes, so
-    that an RS node is a number and no pointer is followed. (2) Each end has a border of its own, so that an RS node has
-    one delta query and the delta query sets between two RS nodes are one range. In the paper equal borders are one, and
-    two neighbouring borders of an RS node always differ.
+    Notes
+    -----
+    Source: Lee et al., BMQ-Index, MDM 2006, section 3.1. Departures: (1) Arrays replace linked RS nodes, so that an RS
+    node is a number and no pointer is followed. (2) Each end has a border of its own, so that an RS node has one delta
+    query and the delta query sets between two RS nodes are one range. In the paper equal borders are one, and two
+    neighbouring borders of an RS node always differ.
     """
     ends = np.ascontiguousarray(intervals, dtype=np.float64).ravel()
     deltas = np.argsort(ends, kind="stable")

@@ -2,7 +2,7 @@
 
 A data cluster is a run of values that lie close together. Each cluster is handled in three steps:
 
-1. The tree is asked once for the regions that meet the cluster's box. Regions that hold the whole box need no test.
+1. The tree is searched once for the regions that meet the cluster's box. Regions that hold the whole box need no test.
 2. For each other region, the set of the values that it holds is made, with one bit for each value. In each dimension
    the values are sorted, so the values below an end are one of few prepared sets, and the region's set is a combination
    of some of these:

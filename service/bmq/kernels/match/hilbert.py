@@ -79,7 +79,7 @@ def _turn(cell: Int64s, bits: int) -> None:
                 swapped = (cell[0] ^ cell[k]) & below
                 cell[0] ^= swapped
                 cell[k] ^= swapped
-    # What is left is the Gray code of the place.
+    # The rest is the Gray code of the place.
     for k in range(1, n_dims):
         cell[k] ^= cell[k - 1]
     flips = 0

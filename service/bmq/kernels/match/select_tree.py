@@ -71,8 +71,10 @@ def build_tree(regions: Int32s, order: Int64s) -> CornerTree:
     order : int64[m]
         The rows in the order of their lanes.
 
-    Notes ----- Raises nothing. O(m * d). Any order gives right answers; one that puts distant corner points into a leaf
-    makes the tree slow.
+    Notes
+    -----
+    Raises nothing. O(m * d). Any order gives right answers; one that puts distant corner points into a leaf makes the
+    tree slow.
     """
     n_rows, n_dims = regions.shape[:2]
     n_leaves = -(-n_rows // LEAF)

@@ -58,9 +58,10 @@ def border_segments(shapes: Shapes, slots: Int32s, on_globe: bool) -> tuple[Floa
         True: the border is the straight line between both ends. False: it is somewhere in the box with the ends as
         corners.
 
-    Notes ----- Raises nothing. A slice of a circle lies between two latitudes (or y). Its half-width changes from the
-    one at the first latitude to the one at the second; in the slice where the circle is widest it reaches the largest
-    half-width.
+    Notes
+    -----
+    Raises nothing. A slice of a circle lies between two latitudes (or y). Its half-width changes from the one at the
+    first latitude to the one at the second; in the slice where the circle is widest it reaches the largest half-width.
     """
     n_segments = 0
     for slot in slots:

@@ -82,9 +82,11 @@ def crossed_shapes(
     visits : int
         How many entries were looked at.
 
-    Notes ----- Raises nothing. A stream whose way does not meet a shape's border does not change sides of it, so any
-    way may be used for the search. A border that the way meets in a cell is listed in that cell, because places never
-    fall as values rise.
+    Notes
+    -----
+    Raises nothing. A stream whose way does not meet a shape's border does not change sides of it, so any way may be
+    used for the search. A border that the way meets in a cell is listed in that cell, because places never fall as
+    values rise.
     """
     n_moves = previous.shape[1]
     rows = np.empty(n_moves, dtype=np.int32)

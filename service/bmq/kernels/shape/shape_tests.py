@@ -24,7 +24,7 @@ from bmq.records import Bools, Float64s, Int32s, Int64s
 NOTHING, POLYGON, CIRCLE, CIRCLE_ON_GLOBE = 0, 1, 2, 3
 EARTH_RADIUS_METRES = 6_371_008.8  # the mean radius
 
-# What is kept of a query slot, in one cache line.
+# The record of a query slot takes one cache line.
 #   kind: one of the constants above
 #   n_slabs, first_slab: slab k of the shape begins at edge ``slabs[first_slab + k]``
 #   bottom, slabs_per_unit: the lower end of slab 0, and how many slabs there are to one unit of y
@@ -96,8 +96,10 @@ def slab_holds(shapes: Shapes, slot: int, start: int, stop: int, x: float, y: fl
     x, y : float
         Finite.
 
-    Notes ----- Raises nothing; O(edges of the slab). A circle is closed. Its distances on the globe are great circles
-    by the haversine formula.
+    Notes
+    -----
+    Raises nothing; O(edges of the slab). A circle is closed. Its distances on the globe are great circles by the
+    haversine formula.
     """
     kind, edges = shapes.records[slot]["kind"], shapes.edges
     if kind == POLYGON:

@@ -51,7 +51,7 @@ def scan_csv(
     Returns
     -------
     bool[n]
-        Where false, what was written for that record is meaningless.
+        If false, the output for that record is meaningless.
 
     Notes
     -----

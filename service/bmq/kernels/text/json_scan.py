@@ -58,7 +58,7 @@ def scan_json(
     Returns
     -------
     bool[n]
-        Where false, what was written for that record is meaningless.
+        If false, the output for that record is meaningless.
 
     Notes
     -----

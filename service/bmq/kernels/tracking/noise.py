@@ -236,7 +236,10 @@ def _may_emit(tracked: Table, options: Records, row: int) -> bool:
 
 @njit(cache=True)
 def set_visits(tracked: Table, options: Records, rows: Int32s, visit: Int32s) -> None:
-    """Set ``rows`` to inside, with visits as given (int32[k], EMITTED or SILENT) and nothing pending."""
+    """Set ``rows`` to inside, with visits as given (int32[k], EMITTED or SILENT) and nothing pending.
+
+    Raises nothing.
+    """
     for j in range(rows.size):
         end_pending(tracked, rows[j])
         tracked.rows[rows[j]].flags = INSIDE | visit[j] << VISIT_SHIFT

@@ -1,4 +1,4 @@
-"""What is pending in the rows of trackings, when it is due, and which rows have changed.
+"""The pending crossings in the rows of trackings: when each is due, and which rows have changed.
 
     rows      |  block 0: 64 rows  |  block 1  |  block 2  |
     bounds    |  at most each due  |           |           |      looked at when bounds[block] is before now
@@ -133,8 +133,10 @@ def find_due(tracked: Table, options: Records, settled: int, last_times: Int64s)
     int32[k], int64[k]
         The rows, and when they were due. Afterwards the bounds hold for all other rows; the caller must handle these.
 
-    Notes ----- Raises nothing. Looks only at blocks whose bound is before ``settled``: something in them is due, or
-    something that was due has been cancelled.
+    Notes
+    -----
+    Raises nothing. Looks only at blocks whose bound is before ``settled``: something in them is due, or something that
+    was due has been cancelled.
     """
     n_due = 0
     for block in range(tracked.bounds.size):

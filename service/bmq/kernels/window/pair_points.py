@@ -1,4 +1,4 @@
-"""Pairs of readings of two windows, and their points in the space of a window join. Pure: arrays in, arrays out.
+"""Joined pairs of readings of two windows, and their points in the space of a window join. Arrays in and out.
 
 Each axis of the space is a difference: a number of the left reading less a number of the right reading.
 

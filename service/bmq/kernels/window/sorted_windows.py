@@ -16,7 +16,7 @@ from numba import njit
 from bmq.kernels.tables.bit_sets import WORD
 from bmq.records import Float64s, Int32s, UInt64s
 
-# Sets for each column. With more, the difference is nearer to the range; but all sets are built anew in each batch.
+# Sets for each column. With more, the difference is nearer to the range; but each batch builds all sets again.
 N_BLOCKS = 64
 
 _ONE = np.uint64(1)

@@ -89,8 +89,8 @@ def probe(probes: Probes, others: Others, ends: Float64s, rank_axis: int) -> tup
 
     Notes
     -----
-    Raises nothing. O(a log n) for each box asked, and then the less of the readings in its shortest range, if that is
-    short, and n / 64 a range.
+    Raises nothing. O(a log n) for each box asked; then O(readings in its shortest range) if that range is short, else
+    O(n / 64) for each range.
     """
     found = np.empty((3, 1024), dtype=np.int32)
     n_found, visits = 0, 0
