@@ -127,7 +127,7 @@ def test_a_good_definition_is_refused_only_where_nothing_can_be_in_an_interval(d
         assert command.code == "bad_region"
     else:
         assert isinstance(command, Put if definition["kind"] == "select" else PutJoin)
-        query = command.query  # type: ignore[union-attr]
+        query = command.query
         assert (query.query_id, query.version, query.kind) == ("q", 5, definition["kind"])
         assert json.loads(query.tags) == definition.get("tags", {})
         assert query.enabled == definition.get("enabled", True)

@@ -159,7 +159,9 @@ def run(monitor: Monitor, step: Step, number: int) -> None:
 
 
 def state_of(monitor: Monitor) -> Mapping[str, object]:
-    queries, streams, silent = {}, {}, set()
+    queries: dict[str, Put] = {}
+    streams: dict[str, tuple[object, ...]] = {}
+    silent: set[object] = set()
     for page in monitor.snapshot():
         queries |= {put.query.query_id: put for put in page.commands if isinstance(put, Put)}
         silent |= set(page.silent)

@@ -1,19 +1,21 @@
-"""A border index that takes changes at any time, made of structures that cannot change.
+"""A border index that accepts changes at any time, although it consists of structures that cannot change.
 
 Layers of falling size, newest last (the logarithmic method of Bentley and Saxe, 1980):
 
     layers   [ 1,000,000 queries ]  [ 60,000 ]  [ 3,000 ]     pending [17]
              each a packed query table and a border structure, built when first asked
 
-New queries wait in `pending` and become the last layer at the next question. Where a layer is not at least
-`GROWTH` times as large as all behind it, they are built into one. So a query is built O(log m) times in all,
-and a thousand registrations over a million standing queries build a layer of a thousand. A deregistered query
-is marked in its layer; a layer that is mostly marks is built anew without them.
+New queries stay in `pending` and become the last layer at the next search. If a layer is not at least `GROWTH` times as
+large as all layers behind it together, it is built into one layer with them. So a query is built into a layer O(log m)
+times in all, and a thousand registrations over a million queries build a layer of a thousand. A deregistered query is
+marked in its layer; a layer with more marks than queries is rebuilt without the marked ones.
 
-A structure may also take in new queries in place, as each layer costs every reading some time. Then there is
-mostly one layer, with room for later rows, and it is built anew when the room is used up:
+Some structures can insert new queries in place. That is useful because each layer costs every reading some time. Then
+there is mostly one layer, with room for later rows, and it is rebuilt when the room is used up:
 
     layers   [ 1,000,000 queries in order | 60,000 behind | room for 40,000 ]
+
+Knows layers and when to build them. It must not know how a structure finds queries.
 """
 
 from abc import ABC, abstractmethod
@@ -26,29 +28,29 @@ from bmq.index.base import Moves, concat_moves
 from bmq.index.packed import GONE, PackedQueries
 from bmq.records import Bools, Float64s, Int32s
 
-# A question asks every layer, so a higher factor makes readings faster; a query is built up to that often in
-# each layer, so a lower one makes registrations faster. At 4, a million queries are 6 layers at most.
+# A search asks every layer, so a higher factor makes readings faster. A query is built up to that many times in each
+# layer, so a lower factor makes registrations faster. With 4, a million queries are 6 layers at most.
 GROWTH = 4
-SMALLEST_LAYER = 1024  # built in about a millisecond; smaller ones are always built into the next
+SMALLEST_LAYER = 1024  # queries, built in about a millisecond; a smaller layer is always built into the next
 
 _NOTHING = Moves(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int8), 0)
-_NOWHERE = -1  # in place of a layer's number: not registered
+_NOWHERE = -1  # replaces a layer's number: the slot is not registered
 _PENDING = -2
 
 
 class Structure(Protocol):
-    """What is built from the query table of a layer, whose rows never move."""
+    """A structure that is built from the query table of a layer, whose rows never move."""
 
     @property
     def nbytes(self) -> int:
         """Bytes of its arrays."""
 
     def _check(self, table: PackedQueries) -> None:
-        """State every invariant; for tests."""
+        """Assert every invariant; for tests."""
 
 
 class BorderStructure(Structure, Protocol):
-    """What a layer asks about moves."""
+    """A structure that a layer asks about moves."""
 
     def moves(self, table: PackedQueries, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
         """Return the queries of ``table`` that hold exactly one end of each move, as `BorderIndex.moves`."""
@@ -56,14 +58,14 @@ class BorderStructure(Structure, Protocol):
 
 @runtime_checkable
 class Inserting(Protocol):
-    """What some border structures can, besides."""
+    """A border structure that can, in addition, insert rows in place."""
 
     def insert(self, table: PackedQueries, first_row: int) -> Bools:
-        """Take in the rows of ``table`` from ``first_row`` on; return which of them are in, bool[n]."""
+        """Insert the rows of ``table`` from ``first_row`` on; return for each whether there was room, bool[n]."""
 
 
 class MatchStructure(Structure, Protocol):
-    """What a layer asks about values."""
+    """A structure that a layer asks about values."""
 
     def stab(self, table: PackedQueries, values: Float64s) -> Moves:
         """Return the queries of ``table`` that hold each of ``values``, as `MatchIndex.stab`."""
@@ -80,13 +82,13 @@ class _Layer(Generic[AnyStructure]):
 
 
 class Layers(ABC, Generic[AnyStructure]):
-    """Queries that come and go, in layers that each have a structure of one kind.
+    """Queries that are added and removed, in layers that each have a structure of one kind.
 
     Parameters
     ----------
     n_dims : number of dimensions of values and regions.
     growth, smallest_layer : as the constants; tests set them low, so that layers merge often.
-    room : how many queries a layer may take in after it was built, as a share of its own.
+    room : how many queries a layer can insert after it was built, as a share of its own.
     """
 
     def __init__(
@@ -98,13 +100,13 @@ class Layers(ABC, Generic[AnyStructure]):
         self._room = room
         self._layers: list[_Layer[AnyStructure]] = []
         self._pending: list[tuple[Int32s, Float64s]] = []
-        # Where each query slot is: the number of its layer, and its row in that layer's table.
+        # Where each query slot is: the number of its layer, and its row in the table of that layer.
         self._layer_by_slot: Int32s = np.empty(0, dtype=np.int32)
         self._row_by_slot: Int32s = np.empty(0, dtype=np.int32)
 
     @abstractmethod
     def _build(self, table: PackedQueries) -> AnyStructure:
-        """Return the structure over ``table``."""
+        """Return a structure over ``table``."""
 
     # -- changes ------------------------------------------------------------------------------------------
 
@@ -116,7 +118,7 @@ class Layers(ABC, Generic[AnyStructure]):
         known = np.not_equal(self._layer_by_slot[slots], _NOWHERE)
         _refuse(slots, known, "is registered already: deregister it first")
         _refuse(slots, _repeated(slots), "comes twice in one call: keep the one that holds")
-        # Asked this way around, a NaN is refused, too.
+        # Written as a `<` that must be true, so that NaN is rejected, too.
         ordered = np.logical_and.reduce(lo < hi)
         _refuse(slots, ~ordered, "has a lower border that is not below the upper one: refuse it at the edge")
         self._layer_by_slot[slots] = _PENDING
@@ -124,7 +126,7 @@ class Layers(ABC, Generic[AnyStructure]):
         self._pending.append((slots.astype(np.int32), regions))
 
     def deregister(self, slots: Int32s) -> None:
-        """Forget queries, as `BorderIndex.deregister`. O(1) a query, and its part of a later rebuild."""
+        """Remove queries, as `BorderIndex.deregister`. O(1) a query, and its share of a later build."""
         if not slots.size:
             return
         self._make_room_for(slots)
@@ -149,12 +151,12 @@ class Layers(ABC, Generic[AnyStructure]):
             self._row_by_slot = np.append(self._row_by_slot, np.zeros(n_more, dtype=np.int32))
 
     def _settle(self) -> None:
-        """Bring the layers to the sizes that the module's docstring promises, with nothing pending."""
+        """Bring the layers to the sizes that the docstring of the module promises, with nothing pending."""
         self._take_in()
         self._merge_from(self._first_to_rebuild())
 
     def _merge_from(self, first: int) -> None:
-        """Replace the layers from number ``first`` on and what is pending by one, to be built when asked."""
+        """Replace the layers from number ``first`` on and the pending queries by one layer, built when asked."""
         parts = [(layer.table.slots, layer.table.regions) for layer in self._layers[first:]]
         parts += self._pending
         if not parts:
@@ -171,10 +173,10 @@ class Layers(ABC, Generic[AnyStructure]):
             self._layers.append(_Layer(table))
 
     def _take_in(self) -> None:
-        """Move what is pending into the layers, as far as it can be without building one."""
+        """Insert pending queries into the layers, as far as that is possible without building one."""
 
     def _first_to_rebuild(self) -> int:
-        """Return the number of the first layer to be built into one with all behind it; else how many."""
+        """Return the number of the first layer to build into one with all behind it; if none, how many there are."""
         first = len(self._layers)
         n_behind = sum(slots.size for slots, _ in self._pending)
         for number in reversed(range(len(self._layers))):
@@ -186,14 +188,14 @@ class Layers(ABC, Generic[AnyStructure]):
             n_behind += layer.n_live
         return first
 
-    # -- questions ----------------------------------------------------------------------------------------
+    # -- searches -----------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         """Return how many queries are registered."""
         return sum(layer.n_live for layer in self._layers) + sum(slots.size for slots, _ in self._pending)
 
     def contents(self) -> tuple[Int32s, Float64s]:
-        """Return the slots and regions (float64[m, d, 2]) of all queries, in no order. O(m)."""
+        """Return the slots (int32[m]) and the regions (float64[m, d, 2]) of all queries, in any order. O(m)."""
         parts = [(slots, regions) for slots, regions in self._pending]
         for layer in self._layers:
             live = layer.table.slots != GONE
@@ -203,12 +205,15 @@ class Layers(ABC, Generic[AnyStructure]):
         return np.concatenate(slots), np.concatenate(regions)
 
     def stab_tables(self, values: Float64s) -> Moves:
-        """Return, as `MatchIndex.stab`, what the trees of the tables find among the rows that are in order."""
+        """Return the queries that the trees of the tables find for ``values``, as `MatchIndex.stab`.
+
+        A tree does not have the rows that were inserted after its table was built.
+        """
         self._settle()
         return concat_moves([_NOTHING, *(layer.table.stab(values) for layer in self._layers)])
 
     def _settled(self) -> Iterator[tuple[AnyStructure, PackedQueries]]:
-        """Yield each layer's structure, built where it is not yet, and its table."""
+        """Yield the structure of each layer, built if it was not yet, and its table."""
         self._settle()
         for layer in self._layers:
             if layer.structure is None:
@@ -229,14 +234,14 @@ class Layers(ABC, Generic[AnyStructure]):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays that have been built; those of the slots' places included."""
+        """Bytes of all arrays that have been built, including those that say where each slot is."""
         n_bytes = self._layer_by_slot.nbytes + self._row_by_slot.nbytes
         for layer in self._layers:
             n_bytes += layer.table.nbytes + (layer.structure.nbytes if layer.structure is not None else 0)
         return n_bytes
 
     def _check(self) -> None:
-        """State every invariant; for tests."""
+        """Assert every invariant; for tests."""
         registered = np.flatnonzero(self._layer_by_slot != _NOWHERE)
         found: list[int] = [slot for slots, _ in self._pending for slot in slots.tolist()]
         assert (self._layer_by_slot[found] == _PENDING).all()
@@ -255,7 +260,7 @@ class Layers(ABC, Generic[AnyStructure]):
 
 
 class LayeredMatches(Layers[MatchStructure]):
-    """The `MatchIndex` that one kind of match structure makes; parameters as for `Layers`."""
+    """The `MatchIndex` whose layers have match structures of one kind; parameters as for `Layers`."""
 
     def stab(self, values: Float64s) -> Moves:
         """Return all queries that hold each of ``values``, as `MatchIndex.stab`."""
@@ -264,32 +269,33 @@ class LayeredMatches(Layers[MatchStructure]):
 
 
 class _Tree:
-    """A table's own tree as a match structure."""
+    """The tree that each table has, as a match structure."""
 
-    nbytes = 0  # the table counts it
+    nbytes = 0  # the table counts its bytes
 
     def stab(self, table: PackedQueries, values: Float64s) -> Moves:
         return table.stab(values)
 
     def _check(self, table: PackedQueries) -> None:
-        """State nothing: the table checks its tree."""
+        """Assert nothing: the table checks its tree."""
 
 
 class PackedMatches(LayeredMatches):
-    """The `MatchIndex` of packed trees: those that each table has anyway."""
+    """The `MatchIndex` of packed trees, which each table has anyway."""
 
     def _build(self, table: PackedQueries) -> _Tree:
         return _Tree()
 
 
 class Layered(Layers[BorderStructure]):
-    """The `BorderIndex` that one kind of border structure makes; parameters as for `Layers`."""
+    """The `BorderIndex` whose layers have border structures of one kind; parameters as for `Layers`."""
 
     def __init__(
         self, n_dims: int, *, growth: int = GROWTH, smallest_layer: int = SMALLEST_LAYER, room: float = 0.0
     ) -> None:
         super().__init__(n_dims, growth=growth, smallest_layer=smallest_layer, room=room)
-        # The rows that the first layer took in, by their number behind those in order: what its tree lacks.
+        # The rows that the first layer inserted and that its tree therefore lacks. Their slots here count from 0 behind
+        # the rows in order.
         self._newcomers = self._no_newcomers()
 
     def _no_newcomers(self) -> PackedMatches:
@@ -320,12 +326,12 @@ class Layered(Layers[BorderStructure]):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays that have been built; those of the slots' places included."""
+        """Bytes of all arrays that have been built, including those that say where each slot is."""
         return super().nbytes + self._newcomers.nbytes
 
     def moves(self, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
         """Return the queries that hold exactly one end of each move, as `BorderIndex.moves`."""
-        # One layout, so that each kernel is compiled once.
+        # Always the same memory layout, so that numba compiles each kernel only once.
         streams = np.ascontiguousarray(streams, dtype=np.int32)
         previous = np.ascontiguousarray(previous, dtype=np.float64)
         current = np.ascontiguousarray(current, dtype=np.float64)
@@ -336,7 +342,7 @@ class Layered(Layers[BorderStructure]):
         return concat_moves(parts)
 
     def _saw(self, structure: BorderStructure, visits: int) -> None:
-        """Take note of how much ``structure`` looked at."""
+        """Do nothing; an adaptive index notes here how many candidates ``structure`` looked at."""
 
     def stab(self, values: Float64s) -> Moves:
         """Return all queries that hold each of ``values``, as `MatchIndex.stab`."""
@@ -359,12 +365,13 @@ class Layered(Layers[BorderStructure]):
 
 
 def _repeated(slots: Int32s) -> Bools:
-    """Return which slots came before in ``slots``."""
+    """Return for each slot whether it came before in ``slots``."""
     repeated = np.ones(slots.size, dtype=np.bool_)
     repeated[np.unique(slots, return_index=True)[1]] = False
     return repeated
 
 
 def _refuse(slots: Int32s, wrong: Bools, rule: str) -> None:
+    """Raise a ValueError with ``rule`` for the first slot that is ``wrong``, if there is one."""
     if wrong.any():
         raise ValueError(f"query slot {slots[wrong][0]} {rule}.")

@@ -1,6 +1,6 @@
 """The query table of one layer: regions that lie close together in space lie close together in memory.
 
-Knows regions and slots, and how to find what holds a value (a packed R-tree). Knows nothing of moves.
+Knows regions and slots, and finds the regions that hold a value (with a packed R-tree). It must not know moves.
 """
 
 from itertools import pairwise
@@ -12,27 +12,27 @@ from bmq.kernels.border import stab as kernel
 from bmq.kernels.border.ranks import Ranks, make_ranks, places_of, ranks_of
 from bmq.records import Float64s, Int32s, Int64s
 
-GONE = -1  # the slot of a row whose query was deregistered; kernels report no negative slot
+GONE = -1  # the slot of a row whose query was deregistered; kernels do not report a negative slot
 
-SAMPLE_SIZE = 4096  # regions looked at to find the ranks of an axis: 64 for each line that `ranks` draws
+SAMPLE_SIZE = 4096  # regions in the sample that gives the ranks of an axis: 64 for each line of `ranks`
 
 
 class PackedQueries:
-    """Regions by row, at least one, in an order that keeps neighbours together; the rows never move.
+    """Regions by row, at least one, in an order that keeps neighbours together. The rows never move.
 
-    Rows that come later stand behind, in no order, and not in the tree.
+    Rows that are appended later are behind the rows in order, in no order of their own, and not in the tree.
 
     Parameters
     ----------
-    slots, regions : as the attributes.
-    room : how many rows may come later, as a share of those here.
+    slots, regions : as the attributes, in any order.
+    room : how many rows can be appended, as a share of the rows given here.
 
     Attributes
     ----------
-    slots : int32[m], query slot of each row, or ``GONE``; `forget` writes these.
-    any_gone : whether a row is.
-    regions : float64[m, d, 2], lower and upper border.
-    mean_sides : float64[d], mean side of the regions as a difference of ranks.
+    slots : int32[m], the query slot of each row, or ``GONE``, which `forget` writes.
+    any_gone : whether the slot of any row may be ``GONE``.
+    regions : float64[m, d, 2], the lower and the upper border.
+    mean_sides : float64[d], the mean side of the regions in each dimension, as a difference of ranks.
     n_packed : how many rows are in order.
     """
 
@@ -41,7 +41,7 @@ class PackedQueries:
         ranks = self.ranks_of_ends(regions)
         self.mean_sides: Float64s = (ranks[1] - ranks[0]).mean(axis=1)
         if regions.shape[1] == 1:
-            # On a line, the order of lower borders keeps neighbours together, too, and is +DQ
+            # On a line, the order of lower borders keeps neighbours together, too; and it is +DQ
             # (`kernels.border.delta_sets`).
             order = np.argsort(regions[:, 0, 0])
         else:
@@ -65,17 +65,17 @@ class PackedQueries:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the table, of its axes' ranks, and of the tree if a stab has built it."""
+        """Bytes of the table, of the ranks of its axes, and of the tree if a stab has built it."""
         n_bytes = self._all_slots.nbytes + self._all_regions.nbytes + sum(ranks.nbytes for ranks in self._ranks)
         return n_bytes + (sum(part.nbytes for part in self._tree) if self._tree is not None else 0)
 
     @property
     def room(self) -> int:
-        """How many rows may still come."""
+        """How many rows can still be appended."""
         return self._all_slots.size - len(self)
 
     def append(self, slots: Int32s, regions: Float64s) -> None:
-        """Add rows behind the others; there must be room for them."""
+        """Append rows behind the others; there must be room for them."""
         first, stop = len(self), len(self) + slots.size
         self._all_slots[first:stop], self._all_regions[first:stop] = slots, regions
         self.slots, self.regions = self._all_slots[:stop], self._all_regions[:stop]
@@ -93,7 +93,7 @@ class PackedQueries:
         return np.stack([self.ranks_of(np.ascontiguousarray(regions[:, :, end].T)) for end in range(2)])
 
     def places_of(self, values: Float64s) -> Int32s:
-        """Return the rank of each value of float64[d, n] in 31 bits, as `ranks.places_of`: int32[d, n]."""
+        """Return the place of each value, as `kernels.border.ranks.places_of`: int32[d, n] for float64[d, n]."""
         places = np.empty(values.shape, dtype=np.int32)
         for ranks, values_k, places_k in zip(self._ranks, values, places, strict=True):
             places_of(ranks, values_k, places_k)
@@ -111,7 +111,7 @@ class PackedQueries:
         return Moves(*kernel.holding_queries(regions, self.slots, *self._tree, values))
 
     def _check(self) -> None:
-        """State every invariant; for tests."""
+        """Assert every invariant; for tests."""
         assert self.any_gone or (self.slots != GONE).all()
         assert self.slots.shape == self.regions.shape[:1]
         assert self.regions.shape[2] == 2
@@ -135,6 +135,6 @@ class PackedQueries:
 
 
 def _ranks_among(intervals: Float64s) -> Ranks:
-    """Return the ranks among the finite ends of float64[m, 2]."""
+    """Return the ranks that a sample of the finite ends of float64[m, 2] intervals defines."""
     ends = intervals[:: 1 + len(intervals) // SAMPLE_SIZE].ravel()
     return make_ranks(np.sort(ends[np.isfinite(ends)]))

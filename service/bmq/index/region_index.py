@@ -1,6 +1,6 @@
-"""The border index of regions of any form: boxes to the index that their feed has, shapes to the index of shapes.
+"""The border index of regions of any form: boxes are in the index that their feed has, shapes in the index of shapes.
 
-Knows which of the two has a query, and nothing of how they find anything.
+Knows which of the two has a query. It must not know how either of them finds queries.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,14 +27,15 @@ class Areas:
     Parameters
     ----------
     n_dims : number of dimensions of values and regions; shapes need two.
-    make : makes the index of boxes: a border index, or a match index, which knows no moves. None: the border index of
-        ``kind``, which has to fit ``n_dims``.
+    kind : the kind of border index for boxes; it must fit ``n_dims``. Ignored if ``make`` is given.
+    make : makes the index of boxes: a border index, or a match index, which has no `moves`. None: the border index of
+        ``kind``.
     """
 
     def __init__(self, n_dims: int, kind: IndexKind = IndexKind.AUTO, make: MakeBoxes | None = None) -> None:
         self.n_dims = n_dims
         self._boxes: Boxes = make_index(n_dims, kind) if make is None else make(n_dims)
-        self._shapes: ShapeIndex | None = None  # until there is a shape: it costs every reading some time
+        self._shapes: ShapeIndex | None = None  # None until there is a shape: the index costs every reading some time
         self._forms: Int8s = np.empty(0, dtype=np.int8)  # by slot: NOTHING, BOX or SHAPE
         self._n = 0
 
@@ -42,7 +43,7 @@ class Areas:
         return self._n
 
     def register(self, slots: Int32s, regions: Sequence[Region]) -> None:
-        """Add queries: int32[m], and the region of each."""
+        """Add queries: int32[m] slots, and the region of each."""
         if not slots.size:
             return
         known = self._forms_of(slots) != NOTHING
@@ -60,7 +61,7 @@ class Areas:
         self._n += slots.size
 
     def deregister(self, slots: Int32s) -> None:
-        """Forget queries: int32[m]."""
+        """Remove queries: int32[m] slots."""
         if not slots.size:
             return
         forms = self._forms_of(slots)
@@ -90,12 +91,12 @@ class Areas:
         return boxes if self._shapes is None else concat_moves([boxes, self._shapes.stab(values)])
 
     def holds(self, slots: Int32s, values: Float64s) -> Bools:
-        """Return whether the region of each slot holds the value beside it.
+        """Return whether the region of each slot holds the value beside it: bool[n].
 
         Parameters
         ----------
-        slots : int32[n], registered; the same one may come often.
-        values : float64[d, n], finite; column i is asked of the region of ``slots[i]``.
+        slots : int32[n], registered; the same slot may come often.
+        values : float64[d, n], finite; column i is tested against the region of ``slots[i]``.
         """
         if self._shapes is None:
             return self._boxes.holds(slots, values)
@@ -107,11 +108,11 @@ class Areas:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays that the index is made of."""
+        """Bytes of the arrays of which the index consists."""
         return self._boxes.nbytes + self._forms.nbytes + (self._shapes.nbytes if self._shapes is not None else 0)
 
     def _check(self) -> None:
-        """State every invariant; for tests."""
+        """Assert every invariant; for tests."""
         self._boxes._check()
         if self._shapes is not None:
             self._shapes._check()

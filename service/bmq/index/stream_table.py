@@ -1,7 +1,7 @@
-"""The stream table of one feed and shard: stream id -> slot, last reading, order among equal times.
+"""The stream table of one feed and shard: stream id -> slot, last reading, order among readings of equal event time.
 
-Knows streams and readings, no queries. The paper's table maps a stream to its RS node; here it keeps the value,
-as the n-D BMQ does, and the position hint belongs to the index (which may be rebuilt at any time).
+Knows streams and readings; it must not know queries. The paper's table maps a stream to its RS node. Here the table
+keeps the value, as the n-D BMQ does, and the position hint belongs to the index, which may be rebuilt at any time.
 """
 
 from dataclasses import dataclass
@@ -16,25 +16,26 @@ from bmq.records import NEVER, Bools, Bytes, Float64s, Ids, Int32s, Int64s, Read
 
 T = TypeVar("T", bound=np.generic)
 
-INITIAL_STREAMS = 1024  # doubles as needed; smaller only costs a few growths
+INITIAL_STREAMS = 1024  # streams; doubles as needed, so a smaller number only costs a few growths
 
 
 @dataclass(frozen=True, slots=True)
 class Chained:
-    """Readings in the order in which they apply, each with the one it followed.
+    """Readings in the order in which they apply, each with the reading that it followed.
 
     Attributes
     ----------
-    rows : int64[n], the reading's position in the input.
-    slots : int32[n].
+    rows : int64[n], the position of the reading in the input.
+    slots : int32[n], stream slots.
     event_times : int64[n], epoch ms.
-    moved : bool[n], false at first sight.
-    returned : bool[n], first sight of a stream that was known, and expired before; None: there is none.
-    values, previous_values : float64[d, n], the latter valid where moved.
-    previous_times : int64[n], valid where moved; where returned the reading before, too.
+    moved : bool[n], whether the stream was known, so that the reading ends a move.
+    returned : bool[n], whether the stream had a reading and expired after it. None: streams of this table do not
+        expire.
+    values, previous_values : float64[d, n], the latter valid where moved or returned.
+    previous_times : int64[n], epoch ms, valid where moved or returned.
     ordinals : int32[n]
-        Readings of that stream before it at the same event time; where such ones may have been before the stream
-        expired, a number of its own.
+        How many readings of the stream came before at the same event time. If the event time is before the expiry of
+        its stream, the number is unknown and the reading gets a number of its own.
     n_late : how many readings were older than their stream's last one and changed nothing.
     """
 
@@ -51,15 +52,15 @@ class Chained:
 
 
 class StreamTable:
-    """Streams of one feed and shard, by slot 0..n_slots - 1.
+    """The streams of one feed and shard, by slot 0..n_slots - 1.
 
-    A slot is given at the first reading, or earlier by a query that names the stream; it is never taken back.
+    A stream gets a slot at its first reading, or earlier if a query names the stream; it keeps the slot for ever.
     Memory: 8 * d + 45 bytes a stream, its id, and 8 to 16 bytes of hash table.
 
     Parameters
     ----------
     n_dims : how many numbers are kept of a reading.
-    ttl_ms : the silence after which a stream is unknown; None: never.
+    ttl_ms : a stream becomes unknown after a silence longer than this; None: never.
     """
 
     def __init__(self, n_dims: int, ttl_ms: int | None = None) -> None:
@@ -67,7 +68,7 @@ class StreamTable:
         self._ttl = np.iinfo(np.int64).max if ttl_ms is None else ttl_ms
         self.n_slots = 0
         self.any_seen = False  # whether any stream has had a reading
-        self.n_recounted = 0  # readings so far at times at which their stream has expired; only grows
+        self.n_recounted = 0  # how many readings came at event times at which their stream has expired; only grows
         self._table: Int32s = np.full(4 * INITIAL_STREAMS, -1, dtype=np.int32)
         self._hashes = np.empty(INITIAL_STREAMS, dtype=np.uint64)
         self._id_starts: Int64s = np.zeros(INITIAL_STREAMS + 1, dtype=np.int64)
@@ -82,26 +83,26 @@ class StreamTable:
 
     @property
     def last_times(self) -> Int64s:
-        """Event time of each stream's last reading, int64[n_slots]; ``NEVER`` where there was none."""
+        """Event time of each stream's last reading, int64[n_slots]; ``NEVER`` if there was none."""
         return self._last_times[: self.n_slots]
 
     @property
     def ordinals(self) -> Int32s:
-        """Readings that came before the last one at its event time, int32[n_slots]."""
+        """How many readings came before the last one at its event time, int32[n_slots]."""
         return self._ordinals[: self.n_slots]
 
     @property
     def values(self) -> Float64s:
-        """Each stream's last value, float64[d, n_slots]; zero where there was no reading."""
+        """Each stream's last value, float64[d, n_slots]; zero if there was no reading."""
         return self._values[:, : self.n_slots]
 
     @property
     def n_seen(self) -> int:
-        """How many streams have had a reading."""
+        """How many streams have had a reading and have not been forgotten since."""
         return int(np.count_nonzero(self.last_times != NEVER))
 
     def slots_of(self, ids: Ids) -> Int32s:
-        """Return the slot of each id, int32[n], giving new ones to ids not met before."""
+        """Return the slot of each id, int32[n]; new ids get new slots."""
         slots = np.empty(len(ids), dtype=np.int32)
         done = 0
         while True:
@@ -131,14 +132,17 @@ class StreamTable:
         return self._arena[self._id_starts[slot] : self._id_starts[slot + 1]].tobytes().decode()
 
     def apply(self, readings: Readings, settled: int = NEVER) -> Chained:
-        """Apply readings given in (partition, offset) order, and return what each one followed.
+        """Apply readings given in (partition, offset) order, and return the reading that each one followed.
 
-        Order is (event time, partition, offset) within a stream. A reading older than its stream's last applied
-        one is late and changes nothing; one at the same time applies (docs/semantics.md, order and lateness).
+        Within a stream, readings apply in the order of (event time, partition, offset). A reading older than the last
+        applied reading of its stream is late and changes nothing; one at the same event time applies
+        (docs/semantics.md, order and lateness).
 
         Parameters
         ----------
-        settled : epoch ms up to which silent streams have been forgotten before; NEVER: none was.
+        readings : Readings
+        settled : int, epoch ms
+            Streams that were silent up to this time have been forgotten before. NEVER: none was.
         """
         self.any_seen |= len(readings) > 0
         slots = self.slots_of(readings.ids)
@@ -198,11 +202,14 @@ class StreamTable:
         return self._ttl != np.iinfo(np.int64).max
 
     def silent_slots(self, settled: int) -> Int32s:
-        """Return the streams that have become unknown by ``settled``, ascending. O(streams), one comparison each."""
+        """Return the streams that have become unknown by ``settled`` (epoch ms), ascending: int32[k].
+
+        O(streams), one comparison each.
+        """
         times = self.last_times
         if not self.can_expire or settled == NEVER:
             return np.empty(0, dtype=np.int32)
-        # As a limit for the time, since NEVER is below every one and a difference with it overflows.
+        # Compared with a limit for the time: NEVER is below every limit, but a difference with NEVER overflows.
         return np.flatnonzero((times < settled - self._ttl) & (times != NEVER)).astype(np.int32)
 
     def forget(self, slots: Int32s) -> None:
@@ -215,7 +222,7 @@ class StreamTable:
         self._n_touched += new.size
 
     def take_touched(self) -> StreamRows:
-        """Return the streams changed since the last call, as they are now, and forget that they changed."""
+        """Return the present rows of the streams that have changed since the last call, and clear the touched set."""
         slots = self._touched_slots[: self._n_touched].copy()
         self._touched[slots] = False
         self._n_touched = 0
@@ -226,11 +233,11 @@ class StreamTable:
         return StreamRows(self.ids_of(slots), self._last_times[slots], self._ordinals[slots], self._values[:, slots])
 
     def seen_slots(self) -> Int32s:
-        """Return the slots of the streams that have had a reading, ascending."""
+        """Return the slots of the streams that have a reading and are not forgotten, ascending: int32[k]."""
         return np.flatnonzero(self.last_times != NEVER).astype(np.int32)
 
     def put_rows(self, rows: StreamRows) -> None:
-        """Set streams as another table's ``take_touched`` gave them."""
+        """Set streams to the rows that another table's ``take_touched`` returned."""
         self.any_seen |= len(rows.ids) > 0
         slots = self.slots_of(rows.ids)
         self._last_times[slots] = rows.event_times
@@ -238,6 +245,7 @@ class StreamTable:
         self._values[:, slots] = rows.values
 
     def _grow(self, id_length: int) -> None:
+        """Make room for one more id, of ``id_length`` bytes."""
         capacity = self._hashes.size
         if self.n_slots == capacity:
             self._hashes = _enlarged(self._hashes, 2 * capacity, 0)
@@ -258,22 +266,23 @@ class StreamTable:
             self._arena = _enlarged(self._arena, max(2 * self._arena.size, used + id_length), 0)
 
     def _check(self) -> None:
-        """State every invariant of the table; for tests."""
-        # Every id is found in its own slot, so no two slots hold the same id.
+        """Assert every invariant of the table; for tests."""
+        # Every id is found in its own slot, so no two slots have the same id.
         everything = np.arange(self.n_slots, dtype=np.int32)
         ids = self.ids_of(everything)
         assert np.array_equal(hash_ids(ids.starts, ids.bytes), ids.hashes)
         assert np.array_equal(self.slots_of(ids), everything)
         assert len({ids.text(i) for i in range(len(ids))}) == self.n_slots
-        # The hash table is at most half full, and holds each slot once.
+        # The hash table is at most half full, and has each slot once.
         assert 2 * self.n_slots <= self._table.size
         assert np.array_equal(np.sort(self._table[self._table >= 0]), everything)
-        # Scratch is clean between calls, and the touched list is the touched set.
+        # Scratch is clean between calls, and the list of touched slots equals the set of them.
         assert (self._scratch == NEVER).all()
         assert set(self._touched_slots[: self._n_touched]) == set(np.flatnonzero(self._touched))
 
 
 def _enlarged(array: npt.NDArray[T], size: int, fill: int) -> npt.NDArray[T]:
+    """Return a copy of ``array`` of length ``size``, with ``fill`` behind its entries."""
     larger = np.full(size, fill, dtype=array.dtype)
     larger[: array.size] = array
     return larger

@@ -1,8 +1,11 @@
-"""Compiled loops over arrays. Importing this package says where numba keeps what it has compiled.
+"""Compiled loops over arrays. Importing this package tells numba in which folder to cache compiled kernels.
 
-numba keeps a kernel under its own file's name and time. It does not see that a kernel in *another* file, which was
-compiled into it, has changed, and would go on with the old one. So the cache is a folder named by all the sources:
-another version, or an edit, finds it empty. It is outside the package, since an installed package may be read-only.
+This package knows arrays and numbers only. It must not know Kafka, Spark, query ids or the wire format.
+
+numba names a cached kernel after the kernel's own source file and that file's modification time. It does not notice a
+change in *another* file whose kernel was compiled into this one, and would keep using the outdated machine code. So the
+cache folder is named by a digest of all the sources: after an upgrade or an edit the folder is empty and numba compiles
+again. The folder is outside the package because an installed package may be read-only.
 """
 
 import hashlib
@@ -15,9 +18,11 @@ from bmq.folders import cache_folder
 
 
 def cache_by_sources(*folders: Path) -> None:
-    """Let numba keep what is compiled from now on in a folder named by the sources in ``folders`` and below.
+    """Set numba's cache folder, from now on, to one named by a digest of the sources in ``folders`` and below.
 
-    A package outside with kernels of its own calls it with its folder and this one's, before it has any.
+    The environment variable ``NUMBA_CACHE_DIR`` takes precedence: if it is set, this function does nothing. A package
+    outside of this one that has kernels of its own calls this function with its own folder and this package's folder,
+    before it imports its first kernel.
     """
     if "NUMBA_CACHE_DIR" in os.environ:
         return

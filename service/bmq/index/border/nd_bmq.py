@@ -1,7 +1,7 @@
-"""The n-D BMQ: one RS list a dimension, and a cross-check against the query table.
+"""The n-D BMQ: one RS list for each dimension, and a cross-check against the query table.
 
-Knows d RS lists and each stream's place in them. The walk and the check are `kernels.border.cross_check`; changes
-are `layered`.
+Knows d RS lists and each stream's place in them. The walk and the check are `kernels.border.cross_check`; changes are
+`layered`.
 """
 
 import numpy as np
@@ -15,10 +15,10 @@ from bmq.records import Float64s, Int32s
 
 
 class NdBmq(Layered):
-    """The `BorderIndex` of any number of dimensions, by the BMQ papers.
+    """The `BorderIndex` of any number of dimensions, as in the BMQ papers.
 
-    A move costs O(delta queries between, in each dimension), wherever in the other dimensions those lie.
-    Memory, for each dimension: 24 bytes a query, and 16 in its table, and 4 a stream.
+    A move costs O(delta queries between its ends in each dimension), wherever these queries lie in the other
+    dimensions. Memory, for each dimension: 24 bytes a query, 16 in its table, and 4 a stream.
     """
 
     def _build(self, table: PackedQueries) -> "CrossCheckedLists":
@@ -26,7 +26,7 @@ class NdBmq(Layered):
 
 
 class CrossCheckedLists:
-    """The RS list of each dimension, and the RS node of each stream's last reading in each."""
+    """The RS list of each dimension, and the RS node of each stream's last reading in each of them."""
 
     def __init__(self, table: PackedQueries) -> None:
         self._rs_lists = [build_rs_list(table.regions[:, k]) for k in range(table.regions.shape[1])]
@@ -50,14 +50,14 @@ class CrossCheckedLists:
         return concat_moves(parts)
 
     def _check(self, table: PackedQueries) -> None:
-        """State every invariant; for tests."""
+        """Assert every invariant; for tests."""
         for k, rs_list in enumerate(self._rs_lists):
             check_rs_list(rs_list, table.regions[:, k])
             check_hints(self._hints[k], rs_list)
 
 
 def hints_for(streams: Int32s, hints: Int32s) -> Int32s:
-    """Return ``hints``, or a longer copy with a place for each of ``streams``; a new one is RS node 0."""
+    """Return ``hints``, or a longer copy with a place for each of ``streams``; a new place has RS node 0."""
     n_needed = int(streams.max(initial=-1)) + 1
     if n_needed <= hints.size:
         return hints
@@ -67,14 +67,14 @@ def hints_for(streams: Int32s, hints: Int32s) -> Int32s:
 
 
 def check_hints(hints: Int32s, rs_list: RsList) -> None:
-    """State what holds of position hints; for tests."""
+    """Assert the invariants of position hints; for tests."""
     assert ((hints >= 0) & (hints <= rs_list.borders.size)).all()
 
 
 def check_rs_list(rs_list: RsList, intervals: Float64s) -> None:
-    """State every invariant of the RS list of float64[m, 2] intervals; for tests."""
+    """Assert every invariant of the RS list of float64[m, 2] intervals; for tests."""
     ends = intervals.ravel()
     assert (rs_list.borders[1:] >= rs_list.borders[:-1]).all()
-    # Each finite end is at its border, and no RS node is without a delta query.
+    # Each finite end is at its border, and every RS node above a border has a delta query.
     assert sorted(rs_list.deltas.tolist()) == np.flatnonzero(np.isfinite(ends)).tolist()
     assert (ends[rs_list.deltas] == rs_list.borders).all()

@@ -17,10 +17,10 @@ from bmq.records import Float64s, Int32s
 
 
 class RegionSegmentList(Layered):
-    """The `BorderIndex` of one dimension: the BMQ papers' RS list, without the RS nodes.
+    """The `BorderIndex` of one dimension: the RS list of the BMQ papers, without stored RS nodes.
 
-    A move costs O(1 + delta queries between), of those that were jumped over a sixteenth. Memory: 9 bytes a query
-    and 20 of query table, 16 bytes a stream.
+    A move costs O(1 + delta queries between its ends); of the delta queries that it jumps over, only a sixteenth
+    counts. Memory: 9 bytes a query and 20 of query table, 16 bytes a stream.
     """
 
     def __init__(self, *, growth: int = GROWTH, smallest_layer: int = SMALLEST_LAYER) -> None:
@@ -31,12 +31,12 @@ class RegionSegmentList(Layered):
 
 
 class RegionSegments:
-    """The delta query sets of a table's only dimension, and the RS node of each stream's last reading."""
+    """The delta query sets of a table of one dimension, and the RS node of each stream's last reading."""
 
     def __init__(self, table: PackedQueries) -> None:
         self._sets = build_delta_sets(table.regions)
         self._hints: Places = np.zeros(0, dtype=np.uint32)
-        self._hinted: Float64s = np.zeros(0)  # the value that each hint is of; NaN: none
+        self._hinted: Float64s = np.zeros(0)  # the value to which each hint belongs; NaN: there is no hint
 
     @property
     def nbytes(self) -> int:
@@ -61,22 +61,22 @@ class RegionSegments:
             self._hinted = np.append(self._hinted, np.full(n_more, np.nan))
 
     def _check(self, table: PackedQueries) -> None:
-        """State every invariant; for tests."""
+        """Assert every invariant; for tests."""
         sets, lower, upper = self._sets, table.regions[:, 0, LOWER], table.regions[:, 0, UPPER]
         m = len(table)
         assert np.shares_memory(sets.ends, table.regions)
-        # Rows are the +DQ of the RS nodes from below, one set behind the other, and `minus_rows` the -DQ.
+        # The rows are the +DQ of the RS nodes from the lowest on, one set behind the other, and `minus_rows` the -DQ.
         assert (lower[1:] >= lower[:-1]).all()
         assert sorted(sets.minus_rows.tolist()) == list(range(m))
         assert (upper[sets.minus_rows][1:] >= upper[sets.minus_rows][:-1]).all()
-        # A search begins behind all borders of the buckets before, and a window fits behind.
+        # A search begins behind all borders of the buckets before its own, and a whole window follows.
         n_buckets = sets.firsts.size // 2
         for end, borders in ((LOWER, lower), (UPPER, upper)):
             buckets = [kernel.bucket_of(rank, n_buckets) for rank in ranks_of(sets.ranks, np.sort(borders))]
             assert (np.diff(buckets) >= 0).all()
             before = np.searchsorted(buckets, np.arange(n_buckets))
             assert (sets.firsts[end::2] == np.minimum(before, max(0, m - WINDOW))).all()
-        # A summary is of its block, and of nothing else.
+        # Each summary describes its own block and nothing else.
         for block in range(-(-m // BLOCK)):
             entries = slice(block * BLOCK, (block + 1) * BLOCK)
             assert sets.highest[block] == upper[entries].max()

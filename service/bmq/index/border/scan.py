@@ -1,4 +1,7 @@
-"""Scan: every query is asked about every move. The fastest while there is only a handful."""
+"""Scan: a move is tested against every query. The fastest structure while there is only a handful of queries.
+
+Knows a table's regions by column. The search is `kernels.border.scan`.
+"""
 
 import numpy as np
 
@@ -9,14 +12,14 @@ from bmq.records import Float64s, Int32s
 
 
 class Scan:
-    """A table's regions by column, for comparing many in one instruction.
+    """The regions of a table by column, so that one instruction compares several.
 
     A move costs O(m). Memory: 16 bytes a query for each dimension.
     """
 
     def __init__(self, table: PackedQueries) -> None:
         n_rows = -(-len(table) // LANES) * LANES
-        # Nothing is below -inf, so the rows of the padding hold nothing.
+        # No value is below -inf, so the rows of the padding hold nothing.
         self._ends: Float64s = np.full((2, table.regions.shape[1], n_rows), -np.inf)
         self._ends[:, :, : len(table)] = table.regions.transpose(2, 1, 0)
 
@@ -26,11 +29,11 @@ class Scan:
         return self._ends.nbytes
 
     def moves(self, table: PackedQueries, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
-        """Return the queries of ``table`` that each move enters or leaves."""
+        """Return the queries of ``table`` that each move enters or leaves; ``streams`` is not used."""
         return Moves(*scanned_queries(self._ends, table.slots, previous, current))
 
     def _check(self, table: PackedQueries) -> None:
-        """State every invariant; for tests."""
+        """Assert every invariant; for tests."""
         assert self._ends.shape[2] % LANES == 0
         assert (self._ends[:, :, : len(table)] == table.regions.transpose(2, 1, 0)).all()
         assert (self._ends[:, :, len(table) :] == -np.inf).all()

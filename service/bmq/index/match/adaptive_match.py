@@ -1,6 +1,7 @@
-"""The match index that chooses its structure, and chooses again when queries or values have become others.
+"""The match index that chooses its structure, and chooses again when its queries or values have changed enough.
 
-Knows when to look and when a change pays; what a structure costs is `match_costs`. Answers never depend on the choice.
+Knows when to compare structures and when a change pays; `index.match.match_costs` predicts the cost of each. Answers
+never depend on the choice. Here a *look* is one such comparison.
 """
 
 from collections.abc import Callable
@@ -16,15 +17,17 @@ from bmq.records import Bools, Float64s, Int32s
 
 Matches = LayeredMatches | SelectIndex
 
-# Another structure is made when it is predicted to be this much cheaper: predictions are wrong by a third, and a lower
-# factor would have all queries built into another one for nothing.
+# The index changes its structure only if another is predicted to be cheaper by this factor. Predictions are wrong by up
+# to a third, and with a lower factor all queries would be built into another structure for nothing.
 SWITCH_FACTOR = 1.3
-# Values between two looks, at least, and for each query: a look counts for some and builds at most once, 1 µs a query.
+# The least number of values between two looks, absolute and for each query. A look compares structures for a sample and
+# builds at most one, in 1 µs a query.
 VALUES_BETWEEN_LOOKS = 100_000
 VALUES_A_QUERY = 4
-# Or a call that is so many times as large as the one at the last look: a first reading does not decide for batches.
+# A look also comes with a call that is so many times as large as the call of the last look, so that the first reading
+# of a feed does not decide for its batches.
 LARGER_CALL = 4
-N_SAMPLED = 128  # values of a call that what values meet is known by; the mean is off by a tenth at most times
+N_SAMPLED = 128  # values of a call in the sample; the mean of what they meet is mostly off by less than a tenth
 
 
 def make_match(n_dims: int) -> "AdaptiveMatches":
@@ -35,14 +38,15 @@ def make_match(n_dims: int) -> "AdaptiveMatches":
 class AdaptiveMatches:
     """The `MatchIndex` of any number of dimensions that has the structure predicted to be cheapest.
 
-    A look comes with the values that a call asks for, since they show which queries are met: when there are twice or
-    half as many queries as at the last one, or many more values, and after some 100,000 of these.
+    A look needs the values of a call, because they show which queries are met. So the index looks in `stab`, in three
+    cases: there are at least twice or at most half as many queries as at the last look; the call has many more values
+    than the call of the last look; or some 100,000 values have come since.
 
     Parameters
     ----------
     n_dims : number of dimensions of values and regions.
     switch_factor, values_between_looks : as the constants; tests set them low.
-    predicted_ns : what a call costs in a kind of structure.
+    predicted_ns : returns the predicted nanoseconds of a call in a kind of structure.
     """
 
     def __init__(
@@ -61,7 +65,7 @@ class AdaptiveMatches:
         self.kind = MatchKind.TREE
         self._index: Matches = PackedMatches(n_dims)
         self._n_queries = self._call_size = 0  # at the last look
-        self._n_values = self._n_calls = 0  # since
+        self._n_values = self._n_calls = 0  # since the last look
 
     def __len__(self) -> int:
         return len(self._index)
@@ -71,7 +75,7 @@ class AdaptiveMatches:
         self._index.register(slots, lo, hi)
 
     def deregister(self, slots: Int32s) -> None:
-        """Forget queries, as `MatchIndex.deregister`."""
+        """Remove queries, as `MatchIndex.deregister`."""
         self._index.deregister(slots)
 
     def stab(self, values: Float64s) -> Moves:
@@ -124,17 +128,17 @@ class AdaptiveMatches:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays that the index is made of."""
+        """Bytes of the arrays of which the index consists."""
         return self._index.nbytes
 
     def _check(self) -> None:
-        """State every invariant; for tests."""
+        """Assert every invariant; for tests."""
         self._index._check()
         assert self.kind.fits(self.n_dims)
 
 
 def make_kind(n_dims: int, kind: MatchKind) -> Matches:
-    """Return an empty `MatchIndex` of one kind of structure, which has to fit ``n_dims``."""
+    """Return an empty `MatchIndex` with one kind of structure, which must fit ``n_dims``."""
     if kind is MatchKind.CONSTRUCTS:
         return _construct_index(n_dims)()
     return PackedMatches(n_dims) if kind is MatchKind.TREE else SelectIndex(n_dims)

@@ -1,9 +1,11 @@
-"""The match index of selections: conjunctions over any number of dimensions, in many of them without an end.
+"""The match index of selections: conjunctions over any number of dimensions, unbounded in many of them.
 
-Values of a batch that lie close together are answered together (`kernels.match.cluster_search`): ordered along a
-Hilbert curve, cut into data clusters, and each cluster asks once a tree over the queries' corner points
-(`kernels.match.select_tree`), to which a region without an end is a point like any other. Few values are answered one
-by one.
+The values of a batch that lie close together are answered together (`kernels.match.cluster_search`). They are ordered
+along a Hilbert curve and cut into data clusters. Each cluster is searched once in a tree over the corner points of the
+queries (`kernels.match.select_tree`); in this tree, a region without an end is a point like any other. If there are
+only a few values, they are answered one by one.
+
+Knows how values and regions become places and clusters. It must not know what the dimensions of a selection mean.
 """
 
 import numpy as np
@@ -16,10 +18,10 @@ from bmq.kernels.match.hilbert import MAX_BITS, bits_of_cells, hilbert_keys
 from bmq.kernels.match.select_tree import build_tree, note_slots, stab_each
 from bmq.records import Float64s, Int32s, Int64s
 
-# That many values are answered one by one. Over 100,000 queries of four conditions a batch of 60 took a third longer
-# together, one of 200 a third less.
+# Up to this many values are answered one by one. Over 100,000 queries of four conditions, a batch of 60 took a third
+# longer together than one by one, and a batch of 200 a third less.
 IMMEDIATE = 64
-MOST_BITS = 2**31  # of the sets of a part of a batch: 256 MB if every query met every cluster; mostly a fifth
+MOST_BITS = 2**31  # of the sets of a part of a batch: 256 MB if every query met every cluster; mostly a fifth of that
 
 
 class SelectIndex(Layers["CornerPoints"]):
@@ -28,19 +30,19 @@ class SelectIndex(Layers["CornerPoints"]):
     Parameters
     ----------
     n_dims : number of dimensions.
-    cluster : values of a data cluster at most, 1..`MAX_CLUSTER`. Its best size is the largest: a region costs a
-        cluster the same whatever its size. Where values lie so far apart that a cluster's box meets too many regions,
-        they are clusters of one.
+    cluster : the most values of a data cluster, 1..`MAX_CLUSTER`. The largest size is the best one: a region costs a
+        cluster the same whatever the cluster's size. Values that lie so far apart that their cluster's box would meet
+        too many regions become clusters of one.
     growth, smallest_layer : as for `Layers`.
 
     Notes
     -----
-    A registration costs what it does in `Layers`: it waits for the next question, then is in the smallest layer.
+    A registration costs as much as in `Layers`: the query is pending until the next search, then in the smallest layer.
 
     Source: Lim et al., *Continuous Query Processing in Data Streams Using Duality of Data and Queries*, SIGMOD 2006,
-    section 5. Departures: the data index is a sorted array in place of a search tree, the query index a packed tree in
-    layers in place of a multilevel grid file; what is compared are places among the queries' ends; the refinement
-    makes sets of values in place of testing pairs.
+    section 5. Departures: (1) The data index is a sorted array, not a search tree. (2) The query index is a packed tree
+    in layers, not a multilevel grid file. (3) Places among the queries' ends are compared, not the values. (4) The
+    refinement makes sets of values and does not test pairs.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class SelectIndex(Layers["CornerPoints"]):
         return CornerPoints(table)
 
     def deregister(self, slots: Int32s) -> None:
-        """Forget queries, as `MatchIndex.deregister`; the next question then costs O(m) once."""
+        """Remove queries, as `MatchIndex.deregister`; the next search then costs O(m) once."""
         super().deregister(slots)
         for layer in self._layers:
             if layer.structure is not None:
@@ -87,7 +89,7 @@ def _stab_batch(layers: "list[CornerPoints]", values: Float64s, cluster: int) ->
     """Return all queries of the layers that hold each of ``values``, cluster by cluster."""
     n_values = values.shape[1]
     order = layers[0].hilbert_order(values)
-    run = -(-n_values // -(-n_values // cluster))  # as few clusters, of one size
+    run = -(-n_values // -(-n_values // cluster))  # as few clusters as possible, of one size
     near = values[:, order]
     counts = np.zeros(n_values, dtype=np.int64)
     found = [search_clusters(points.tree, points.places_of(near), run, counts) for points in layers]
@@ -102,7 +104,7 @@ def _stab_batch(layers: "list[CornerPoints]", values: Float64s, cluster: int) ->
 
 
 class CornerPoints:
-    """A table's regions as corner points, in a packed tree."""
+    """The regions of a table as corner points, in a packed tree."""
 
     def __init__(self, table: PackedQueries) -> None:
         regions = np.empty((len(table), table.regions.shape[1], 2), dtype=np.int32)
@@ -114,32 +116,32 @@ class CornerPoints:
             self._ends.append(ends[int(is_below) : ends.size - int(is_beyond)].copy())
         self._order = self._along_curve(regions.reshape(len(table), -1).T)
         self.tree = build_tree(regions, self._order)
-        self._is_noted = False  # whether the tree knows which queries of the table are registered now
+        self._is_noted = False  # whether the tree's slots are those of the table now
 
     def noted(self, table: PackedQueries) -> "CornerPoints":
-        """Return this once its tree knows what is registered now."""
+        """Return this object, after its tree has received the slots that the table has now."""
         if not self._is_noted:
             note_slots(self.tree, table.slots, self._order)
             self._is_noted = True
         return self
 
     def forget(self) -> None:
-        """Take note that queries of the table were deregistered."""
+        """Note that queries of the table were deregistered, so that the tree's slots are out of date."""
         self._is_noted = False
 
     def places_of(self, values: Float64s) -> Int32s:
-        """Return how many distinct ends lie at or below each value, both [d, n]."""
+        """Return for each value how many distinct ends lie at or below it: int32[d, n] for float64[d, n]."""
         places = np.empty(values.shape, dtype=np.int32)
         for k, ends in enumerate(self._ends):
             places[k] = np.searchsorted(ends, values[k], side="right")
         return places
 
     def hilbert_order(self, values: Float64s) -> Int64s:
-        """Return an order of values in which neighbours are near each other, as measured in ends between them."""
+        """Return an order of the values in which neighbours are near each other, measured in ends between them."""
         return self._along_curve(self.places_of(values))
 
     def _along_curve(self, points: Int32s) -> Int64s:
-        """Return an order of points (int32[c, n]) along a Hilbert curve through the axes that tell them apart."""
+        """Return an order of points (int32[c, n]) along a Hilbert curve through the axes on which the points differ."""
         n_ends = np.repeat([ends.size + 2 for ends in self._ends], points.shape[0] // len(self._ends))
         distinguishing = np.flatnonzero(points.min(axis=1) < points.max(axis=1))[:MAX_BITS]
         if not distinguishing.size:
@@ -150,12 +152,12 @@ class CornerPoints:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the tree, of the ends, and of where the tree's rows are in the table."""
+        """Bytes of the tree, of the ends, and of the rows' order in the tree."""
         n_bytes = self._order.nbytes + sum(ends.nbytes for ends in self._ends)
         return n_bytes + sum(part.nbytes for part in self.tree)
 
     def _check(self, table: PackedQueries) -> None:
-        """State every invariant; for tests."""
+        """Assert every invariant; for tests."""
         tree = self.noted(table).tree
         assert sorted(self._order.tolist()) == list(range(len(table)))
         assert (tree.slots[: len(table)] == table.slots[self._order]).all()

@@ -1,6 +1,7 @@
-"""Where virtual constructs lie: the attribute range of each dimension, its unit, the longest side.
+"""The grid on which virtual constructs lie: the attribute range of each dimension, its unit, and the longest side.
 
-Knows how a grid is chosen from data and why; what constructs are is `kernels.match.virtual_constructs`.
+Knows how a grid is chosen from regions and why. `kernels.match.virtual_constructs` defines what constructs are; this
+module must not know how their lists are searched.
 """
 
 from dataclasses import dataclass
@@ -10,30 +11,31 @@ import numpy as np
 from bmq.kernels.match.virtual_constructs import Axis, Decomposition, cell_ranges, count_pieces
 from bmq.records import Float64s, Int64s
 
-# Units on the mean side, rounded up to a power of two. 2 looked at a seventh more candidates, as a query is expanded by
-# a unit on average; 8 took twice the memory and was no faster.
+# How many units the mean side has, rounded up to a power of two. With 2, a seventh more candidates were looked at,
+# because a query is expanded by one unit on average; 8 took twice the memory and was not faster.
 UNITS_PER_SIDE = 4
-# Lists, empty ones included, for each query: 4 bytes each. In the plane this decides where queries are small in a large
-# range; half as many made units twice as long and two thirds more candidates.
+# Lists, including empty ones, for each query; 4 bytes each. In the plane this limit decides if queries are small in a
+# large range. Half as many lists made units twice as long and two thirds more candidates.
 CONSTRUCTS_PER_QUERY = 32
-# Entries of 4 bytes for each query. Regions alike in size make 1 to 5; a few that reach over many longest sides would
-# make any number, and units are doubled until they do not.
+# Entries of 4 bytes for each query. Regions of similar size make 1 to 5. A few regions that are much longer than the
+# longest construct could make any number, so units are doubled until the limit holds.
 ENTRIES_PER_QUERY = 16
 
 
 @dataclass(frozen=True, slots=True)
 class VirtualGrid:
-    """The grid that query regions are expanded to.
+    """The grid to which query regions are expanded.
 
     Attributes
     ----------
     axes : the attribute range of each dimension.
-    longest : the paper's L, in units.
+    longest : the longest side of a construct, in units; the paper's L.
 
     Raises
     ------
     ValueError
-        A number of an axis is not finite, a unit not positive; no unit; ``longest`` below 1.
+        The origin or the unit of an axis is not finite, its unit is not positive, or it has no unit; or ``longest`` is
+        below 1.
     """
 
     axes: tuple[Axis, ...]
@@ -53,17 +55,17 @@ class VirtualGrid:
 
 
 def simple_lengths(longest: int) -> Int64s:
-    """Return the lengths of SCI (section 2.2): 1, 2, 3, ..., ``longest``."""
+    """Return the lengths of SCI (section 2.2): 1, 2, 3, ..., ``longest``; int64[], in units."""
     return np.arange(1, longest + 1, dtype=np.int64)
 
 
 def doubling_lengths(longest: int) -> Int64s:
-    """Return the lengths of LCI and VCR (sections 2.2 and 3.2): 1, 2, 4, ..., ``longest``.
+    """Return the lengths of LCI and VCR (sections 2.2 and 3.2): 1, 2, 4, ..., ``longest``; int64[], in units.
 
     Raises
     ------
     ValueError
-        ``longest`` is no power of two.
+        ``longest`` is not a power of two.
     """
     if longest < 1 or longest & (longest - 1):
         raise ValueError(f"the longest side of a construct is {longest} units: give a power of two.")
@@ -71,16 +73,16 @@ def doubling_lengths(longest: int) -> Int64s:
 
 
 def choose_grid(regions: Float64s, lengths: Int64s, decomposition: Decomposition) -> VirtualGrid:
-    """Return a grid on which the regions make O(m) constructs and O(m) entries; O(m) for each doubling of units.
+    """Return a grid on which the regions need O(m) constructs and O(m) entries; O(m) for each doubling of units.
 
-    The range is that of the finite ends, and a unit is a power of two: borders that are multiples of one, as
-    integers are, lie on the grid, and need no final check.
+    The range of an axis is that of the finite ends. A unit is a power of two, so borders that are multiples of it, as
+    integers mostly are, lie on the grid and need no final check.
 
     Parameters
     ----------
     regions : float64[m, d, 2], m >= 1
-    lengths : int64[], of a construct's sides.
-    decomposition : of the index.
+    lengths : int64[], the lengths of a construct's sides, in units.
+    decomposition : the one that the index uses.
     """
     n_rows, n_dims = regions.shape[:2]
     n_shapes = lengths.size**n_dims
@@ -103,10 +105,10 @@ def _axis_over(intervals: Float64s, most_cells: float) -> Axis:
         return Axis(0.0, 1.0, 1)
     low, high = float(ends.min()), float(ends.max())
     bounded = intervals[np.isfinite(intervals).all(axis=1)]
-    # Halved before subtracted, divided before summed: the distance of the largest floats is none.
+    # Halved before the subtraction and divided before the sum: else the distance of the largest floats is infinite.
     half_range = high / 2 - low / 2
     half_side = float(((bounded[:, 1] / 2 - bounded[:, 0] / 2) / len(bounded)).sum()) if len(bounded) else half_range
-    # frexp: 2**e is the power of two above, 2**(e - 1) the one at or below.
+    # frexp: 2**e is the next power of two above, and 2**(e - 1) is the one at or below.
     side_exponent = int(np.frexp(half_side / UNITS_PER_SIDE)[1]) - 1
     range_exponent = int(np.frexp(half_range / most_cells)[1])
     unit = 2.0 ** (1 + min(max(side_exponent, range_exponent, -1022), 1022))
@@ -118,4 +120,5 @@ def _axis_over(intervals: Float64s, most_cells: float) -> Axis:
 
 
 def _twice_as_coarse(axis: Axis) -> Axis:
+    """Return the same range in units twice as long."""
     return Axis(axis.origin, min(2 * axis.unit, 2.0**1023), max(1, (axis.n_units + 1) // 2))

@@ -1,7 +1,7 @@
 """The border index of shapes: a grid whose cells list the shapes whose border passes through, and exact tests.
 
-Knows how fine the grid is to be and why; the exact test is `kernels.shape.shape_tests`, changes are `layered`. Shapes
-lie in the query table as their bounding boxes.
+Knows how fine the grid must be and why. The exact test is `kernels.shape.shape_tests`; changes are `layered`. The query
+table has the bounding box of each shape.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,23 +18,23 @@ from bmq.kernels.shape.shape_grid import crossed_shapes
 from bmq.kernels.shape.shape_tests import POLYGON
 from bmq.records import Bools, Float64s, Int32s, Int64s, Region, Shape
 
-# On the mean side of the bounding boxes. Half as many made moves of a sixteenth of a side slower by a quarter, twice as
-# many made those of half a side slower by a tenth and the lists twice as long.
+# Cells on the mean side of the bounding boxes. Half as many made moves of a sixteenth of a side slower by a quarter.
+# Twice as many made moves of half a side slower by a tenth, and the lists twice as long.
 CELLS_PER_SIDE = 4.0
-# No more than so many cells for each entry: where shapes are tiny, smaller cells would only be empty.
+# The most cells for each entry: where shapes are tiny, smaller cells would only be empty.
 CELLS_PER_ENTRY = 4.0
-# What large shapes may not exceed on average: a star of many rays can have its border in every cell.
+# The limit that large shapes must not exceed on average: a star of many rays can have its border in every cell.
 MOST_ENTRIES_PER_SHAPE = 64
-# Cells on the way of a move, from where on both its ends are looked up in the tree of bounding boxes instead.
+# The most cells on the way of a move. If there are more, both ends are searched in the tree of bounding boxes instead.
 LONGEST_WAY = 32
-ROWS_AT_ONCE = 8192  # shapes whose borders are cut up together, so that a million of them do not fill the memory
+ROWS_AT_ONCE = 8192  # shapes cut up together; the parts of a million shapes would fill the memory
 
 
 class ShapeIndex:
     """The `BorderIndex` of the plane, and of longitude and latitude, for regions that have a shape.
 
-    A move costs O(borders in the cells on its way), and O(edges) for each shape whose bounding box it ends in.
-    Memory: 32 bytes an edge, 36 of query table, and 4 bytes for each cell that a border passes through.
+    A move costs O(borders in the cells on its way), and O(edges of a slab) for each shape whose border it may meet
+    there. Memory: 32 bytes an edge, 36 of query table, and 4 bytes for each cell that a border passes through.
 
     Parameters
     ----------
@@ -51,13 +51,13 @@ class ShapeIndex:
         self._boxes = _BoundingBoxes(self._store, growth, smallest_layer, longest_way)
 
     def register(self, slots: Int32s, regions: Sequence[Region]) -> None:
-        """Add queries with regions that have a shape; slots and errors as `MatchIndex.register`."""
+        """Add queries with regions that have a shape; slots and errors are as for `MatchIndex.register`."""
         lo, hi = (np.array(ends, dtype=np.float64).T for ends in zip(*((r.lo, r.hi) for r in regions), strict=True))
         self._boxes.register(slots, lo, hi)
         self._store.add(slots, [_shape_of(region) for region in regions])
 
     def deregister(self, slots: Int32s) -> None:
-        """Forget queries, as `MatchIndex.deregister`."""
+        """Remove queries, as `MatchIndex.deregister`."""
         self._boxes.deregister(slots)
         self._store.remove(slots)
 
@@ -79,16 +79,18 @@ class ShapeIndex:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays that the index is made of."""
+        """Bytes of the arrays of which the index consists."""
         return self._boxes.nbytes + self._store.nbytes
 
     def _check(self) -> None:
-        """State every invariant; for tests."""
+        """Assert every invariant; for tests."""
         self._boxes._check()
         self._store._check()
 
 
 class _BoundingBoxes(Layered):
+    """The bounding boxes of all shapes, in layers whose structures are `ShapeGrid`s."""
+
     def __init__(self, store: ShapeStore, growth: int, smallest_layer: int, longest_way: int) -> None:
         super().__init__(2, growth=growth, smallest_layer=smallest_layer)
         self._store = store
@@ -99,7 +101,7 @@ class _BoundingBoxes(Layered):
 
 
 class ShapeGrid:
-    """A table's shapes by cell: those whose border passes through it."""
+    """The shapes of a table by cell: each cell lists the shapes whose border passes through it."""
 
     def __init__(self, table: PackedQueries, store: ShapeStore, longest_way: int = LONGEST_WAY) -> None:
         self._store = store
@@ -109,7 +111,7 @@ class ShapeGrid:
             self._n_columns, self._n_rows = -(-self._n_columns // 2), -(-self._n_rows // 2)
 
     def _list(self, table: PackedQueries) -> bool:
-        """List all shapes in cells of the present size; return whether the lists did not become too long."""
+        """List all shapes in cells of the present size; return whether the lists stayed within the limit."""
         n_cells = self._n_columns * self._n_rows
         last_entry: Int32s = np.empty(n_cells, dtype=np.int32)
         parts: list[tuple[Int32s, kernel.Entries]] = []
@@ -128,11 +130,19 @@ class ShapeGrid:
         return True
 
     def _boxes_of_borders(self, table: PackedQueries, first: int) -> tuple[Float64s, Float64s, Int32s]:
-        """Return boxes (float64[2, n] each corner) that hold the borders of some rows from ``first`` on, and whose."""
+        """Return boxes that together hold the borders of the rows from ``first`` on, `ROWS_AT_ONCE` at most.
+
+        Returns
+        -------
+        lows, highs : float64[2, n]
+            The lower and the upper corner of each box.
+        rows : int32[n]
+            The row of each box, ascending.
+        """
         slots = table.slots[first : first + ROWS_AT_ONCE]
         on_globe = self._store.on_globe
         segments, rows, is_straight = kernel.border_segments(self._store.shapes, slots, on_globe)
-        # A part for each cell that a segment may cross, so that the box of a part meets few besides its own.
+        # One part for each cell that a segment may cross, so that the box of a part meets few cells besides its own.
         columns_0, columns_1 = (self._steps(table, 0, segments[k]) for k in (0, 2))
         lines_0, lines_1 = (self._steps(table, 1, segments[k]) for k in (1, 3))
         n_parts = 1 + np.maximum(np.abs(columns_1 - columns_0), np.abs(lines_1 - lines_0))
@@ -150,7 +160,7 @@ class ShapeGrid:
         return self._starts.nbytes + self._entries.nbytes
 
     def moves(self, table: PackedQueries, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
-        """Return the queries of ``table`` that each move enters or leaves; a position hint is not needed."""
+        """Return the queries of ``table`` that each move enters or leaves; the slots of streams are not used."""
         is_far: Bools = np.empty(streams.size, dtype=np.bool_)
         found = crossed_shapes(
             self._n_columns,
@@ -177,12 +187,15 @@ class ShapeGrid:
 
         Parameters
         ----------
-        numbers : int32[n], which moves they are.
+        table : PackedQueries
+        numbers : int32[n], the number of each of the moves in the call.
+        previous, current : float64[2, n], where they begin and end.
         """
         left, entered = (_held(self._store, table.stab(ends), ends) for ends in (previous, current))
         rows = np.concatenate((left.rows, entered.rows))
         queries = np.concatenate((left.queries, entered.queries))
-        # What is in both has its two rows next to each other.
+        # A (row, query) that is found at both ends now has its two entries next to each other; such queries are
+        # dropped.
         order = np.lexsort((queries, rows))
         is_first = np.ones(order.size + 1, dtype=np.bool_)
         is_first[1:-1] = (np.diff(rows[order]) != 0) | (np.diff(queries[order]) != 0)
@@ -191,7 +204,7 @@ class ShapeGrid:
         return Moves(numbers[rows[alone]], queries[alone], signs, left.visits + entered.visits)
 
     def _check(self, table: PackedQueries) -> None:
-        """State every invariant; for tests."""
+        """Assert every invariant; for tests."""
         assert (np.diff(self._starts) >= 0).all()
         assert (self._starts[0], self._starts[-1]) == (0, self._entries.size - 1)
         cell_of_entry = np.repeat(np.arange(self._starts.size - 1), np.diff(self._starts))
@@ -200,7 +213,7 @@ class ShapeGrid:
         assert set(self._cells_of_corners(table)) <= listed
 
     def _cells_of_corners(self, table: PackedQueries) -> Iterator[tuple[int, int]]:
-        """Yield (cell, row) of each end of a segment of a border: some of the entries that must be there; for tests."""
+        """Yield (cell, row) of each corner of a polygon: some of the entries that must be there; for tests."""
         records = self._store.shapes.records
         for row in np.flatnonzero((table.slots >= 0) & (records["kind"][table.slots] == POLYGON)).tolist():
             ends = self._store.corners(table.slots[row])
@@ -211,7 +224,7 @@ class ShapeGrid:
 
 
 def _shape_of_grid(table: PackedQueries) -> tuple[int, int]:
-    """Return how many columns and rows of cells there are to be: cells in proportion to the mean bounding box."""
+    """Return how many columns and rows of cells there should be; a cell is shaped like the mean bounding box."""
     n_steps = CELLS_PER_SIDE / np.maximum(table.mean_sides, 1e-9)
     most = CELLS_PER_ENTRY * 4 * CELLS_PER_SIDE * len(table)
     n_steps *= min(1.0, float(np.sqrt(most / n_steps.prod())))
@@ -220,7 +233,7 @@ def _shape_of_grid(table: PackedQueries) -> tuple[int, int]:
 
 
 def _held(store: ShapeStore, found: Moves, values: Float64s) -> Moves:
-    """Return what of ``found``, which are bounding boxes that hold ``values[:, found.rows]``, is so of the shapes."""
+    """Return those of ``found``, by bounding boxes, whose shape holds its value ``values[:, found.rows]``, too."""
     held = store.holds(found.queries, values[:, found.rows])
     return Moves(found.rows[held], found.queries[held], found.signs[held], found.visits)
 

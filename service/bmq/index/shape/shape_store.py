@@ -1,6 +1,6 @@
-"""The store of exact shapes, by query slot: what an index asks about the few queries that it could not decide.
+"""The store of exact shapes by query slot, which an index asks about the few queries that it could not decide.
 
-Knows how edges lie in memory; the test itself is `kernels.shape.shape_tests`.
+Knows how edges lie in memory; the test itself is `kernels.shape.shape_tests`. It must not know cells or moves.
 """
 
 from collections.abc import Sequence
@@ -13,29 +13,31 @@ from bmq.kernels.shape import shape_tests as kernel
 from bmq.kernels.shape.shape_tests import RECORD, Shapes
 from bmq.records import Bools, Float64s, Int32s, Int64s, Region, Shape, ShapeKind
 
-SMALLEST = 64  # slots, slabs and edges that there is always room for
-# So many edges of a polygon have a slab, and a test looks at twice as many. Half as many were ...
+SMALLEST = 64  # slots, slabs and edges for which there is always room
+# A polygon has one slab for so many edges. A test looks at about twice as many edges, because slabs share edges.
 EDGES_PER_SLAB = 4
-MOST_COPIES = 3  # of an edge on average: edges may be higher than slabs
+MOST_COPIES = 3  # of an edge on average: each slab that an edge reaches into has a copy of it
 
 Rows = TypeVar("Rows", Float64s, Int64s)
 
 
 class ShapeStore:
-    """Shapes that come and go: 48 to 96 bytes an edge, 40 a slot, and at most half as much again for those to come.
+    """Shapes that are added and removed.
+
+    Memory: 48 to 96 bytes an edge and 40 a slot, and at most half as much again as room for later shapes.
 
     Attributes
     ----------
-    shapes : what kernels read; another one after a change.
-    on_globe : whether they are on longitude and latitude; all are, or none.
+    shapes : the arrays that kernels read; another object after a change.
+    on_globe : whether shapes are in longitude and latitude; either all of them are, or none.
     """
 
     def __init__(self) -> None:
         self.shapes = Shapes(np.zeros(SMALLEST, RECORD), np.empty(SMALLEST, np.int64), np.empty((SMALLEST, 4)))
         self.on_globe = False
-        self._n_slabs = 0  # entries of `slabs` that are in use or were
+        self._n_slabs = 0  # entries of `slabs` that are or were in use
         self._n_edges = 0
-        self._n_live_slabs = 0  # that are in use
+        self._n_live_slabs = 0  # entries of `slabs` that are in use
         self._n_live_edges = 0
 
     def add(self, slots: Int32s, shapes: Sequence[Shape]) -> None:
@@ -56,7 +58,7 @@ class ShapeStore:
             self._n_live_edges += len(part.edges)
 
     def remove(self, slots: Int32s) -> None:
-        """Forget the shapes of ``slots``. O(1) each; what they used is freed when more is needed."""
+        """Remove the shapes of ``slots``. O(1) each; their memory is freed when more is needed."""
         firsts, stops, begins, ends = self._extents(slots)
         self._n_live_slabs -= int((stops - firsts).sum())
         self._n_live_edges -= int((ends - begins).sum())
@@ -72,7 +74,7 @@ class ShapeStore:
         return np.ascontiguousarray(self.shapes.edges[start:stop].reshape(-1, 2).T)
 
     def _extents(self, slots: Int32s | Int64s) -> tuple[Int64s, Int64s, Int64s, Int64s]:
-        """Return where the slabs of each slot begin and end, and where their edges do."""
+        """Return (first slab, one past the last slab, first edge, one past the last edge) of each slot's shape."""
         records, slabs, _ = self.shapes
         firsts = records["first_slab"][slots]
         stops = firsts + records["n_slabs"][slots] + 1
@@ -83,7 +85,7 @@ class ShapeStore:
         if n_slots > records.size:
             records = np.append(records, np.zeros(max(n_slots - records.size, records.size), RECORD))
         if self._n_slabs + n_slabs > slabs.size or self._n_edges + n_edges > len(edges):
-            # Without what was removed.
+            # Copy without the shapes that were removed.
             live: Int64s = np.flatnonzero(records["kind"]).astype(np.int64)
             firsts, stops, begins, ends = self._extents(live)
             edges = _longer(edges[_ranges(begins, ends)], n_edges)
@@ -100,7 +102,7 @@ class ShapeStore:
         return sum(part.nbytes for part in self.shapes)
 
     def _check(self) -> None:
-        """State every invariant; for tests."""
+        """Assert every invariant; for tests."""
         records, slabs, edges = self.shapes
         live: Int64s = np.flatnonzero(records["kind"]).astype(np.int64)
         firsts, stops, begins, ends = self._extents(live)
@@ -117,9 +119,10 @@ class ShapeStore:
 
 
 def region_holds(region: Region, values: Float64s) -> Bools:
-    """Return whether one region, which need not be in any index, holds each of ``values``, float64[d, n]: bool[n].
+    """Return whether one region holds each of ``values``, float64[d, n]: bool[n].
 
-    By the same rules as every index. O(n), and for a polygon its edges.
+    The region need not be in any index; the rules are those of every index. O(n), and for a polygon O(n * edges of a
+    slab) and the time to cut it.
     """
     if region.shape is None:
         lo, hi = np.array(region.lo)[:, np.newaxis], np.array(region.hi)[:, np.newaxis]
@@ -132,7 +135,7 @@ def region_holds(region: Region, values: Float64s) -> Bools:
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """A shape as the store keeps it; as in `kernels.shape.shape_tests.RECORD`."""
+    """A shape as the store keeps it; the attributes are those of `kernels.shape.shape_tests.RECORD`."""
 
     kind: int
     bottom: float
@@ -143,6 +146,7 @@ class _Cut:
 
 
 def _cut(shape: Shape) -> _Cut:
+    """Return a shape as the store keeps it."""
     if shape.kind is ShapeKind.CIRCLE:
         kind = kernel.CIRCLE_ON_GLOBE if shape.lonlat else kernel.CIRCLE
         circle = np.array([[*np.frombuffer(shape.vertices, dtype="<f8"), shape.radius, 0.0]])
@@ -155,7 +159,7 @@ def _cut(shape: Shape) -> _Cut:
 
 
 def _longer(kept: Rows, n_more: int) -> Rows:
-    """Return ``kept`` with room behind for ``n_more`` rows, and for half as many again as there are then."""
+    """Return ``kept`` with room behind for ``n_more`` rows, and then for half as many rows again."""
     n_needed = len(kept) + n_more
     longer = np.empty((max(SMALLEST, n_needed + n_needed // 2), *kept.shape[1:]), dtype=kept.dtype)
     longer[: len(kept)] = kept

@@ -1,4 +1,7 @@
-"""Changes of values, one after the other, and what they do to the pairs of band joins. Pure: arrays in, arrays out."""
+"""Applies changes of values one after the other, and writes which pairs of band joins they add or remove.
+
+Pure: arrays in, arrays out. Knows both sides' values and the bands. It must not know stream ids or events.
+"""
 
 from typing import NamedTuple
 
@@ -14,7 +17,14 @@ LEFT = 0
 
 
 class Side(NamedTuple):
-    """The streams of one side: their values in order, and each one's own, by slot; NaN: it has none."""
+    """The streams of one side of a join.
+
+    Attributes
+    ----------
+    blocks : Blocks, the values of all streams in order.
+    values : float64[n_streams], the value of each stream slot; NaN if it has none.
+    keys : int64[n_streams], the key of each stream slot.
+    """
 
     blocks: Blocks
     values: Float64s
@@ -36,26 +46,39 @@ def change_values(
     out: Int32s,
     n_out: int,
 ) -> tuple[int, int, int]:
-    """Apply changes from ``begin`` on, one after the other, and write what they do to pairs.
+    """Apply the changes from number ``begin`` on, one after the other, and write the pairs that they add or remove.
 
     Parameters
     ----------
-    bands, left, right : the latter two changed.
-    sides, streams, values, keys : int8[n], int32[n], float64[n] (NaN: no value any more), int64[n] (-1: equal to
-        nothing).
-    is_reported : bool[n]; of the other changes nothing is written.
-    first_mark : more than any number in ``bands.reported``.
-    out : int32[4, room], receives (change, slot of the query, other stream, sign); ``n_out`` of them are there.
+    bands : Bands
+    left, right : Side
+        Written.
+    sides, streams, values, keys : int8[n], int32[n], float64[n], int64[n]
+        The side, stream slot, new value and new key of each change. A value of NaN: the stream has no value any more.
+        A key of -1: it is equal to no other key, so the stream has no pairs.
+    is_reported : bool[n]
+        Whether to write the pairs of a change.
+    begin : int
+        The change to continue with after a call that ran out of room; 0 in the first call.
+    first_mark : int
+        Larger than every number in ``bands.reported``.
+    out : int32[4, room]
+        Written: the number of the change, the query slot, the other stream, the sign (+1 added, -1 removed). If each
+        query is reported once a change, the other stream is ``NO_STREAM`` and the sign 0.
+    n_out : int
+        How many entries of ``out`` are used already.
 
     Returns
     -------
-    the first change not applied, n_out, entries looked at
-        Stops before a change for which ``out`` has no room, or a side no free block.
+    tuple of int
+        (the first change that was not applied, or n; the new ``n_out``; how many entries were looked at). The kernel
+        stops before a change if ``out`` has too little room for it or if its side has no free block.
 
     Notes
     -----
-    Raises nothing. A change costs what it tells, O(log m) for each of the tau groups or, where there are fewer, for
-    each value of the key, and for each group the fewer of its queries and of the values in reach of it.
+    Raises nothing. A change costs: what it reports; O(log m) for each of the tau groups or, if there are fewer of
+    those, for each value of the key; and for each group the number of its queries or of the values in its reach, if
+    those are fewer.
     """
     visits = 0
     for row in range(begin, sides.size):
@@ -103,19 +126,26 @@ def count_or_write_pairs(
 
     Parameters
     ----------
-    keys, values : int64[n] and float64[n], in order; the side with fewer entries.
-    other_keys, others : of the other side, alike.
-    out : int32[2, room]; what has no room is only counted.
+    lo, hi : float
+        The band, both ends included.
+    keys, values : int64[n], float64[n]
+        The entries of the side with fewer of them, ascending by (key, value). The difference is their value less the
+        other's.
+    other_keys, others : int64[m], float64[m]
+        The entries of the other side, in the same order.
+    out : int32[2, room]
+        Written. Pairs that have no room are only counted.
 
     Notes
     -----
-    Raises nothing. O(n log(m / n) + k) for m others.
+    Raises nothing. O(n log(m / n) + k) for k pairs.
     """
     n_found, first = 0, 0
     for i in range(keys.size):
         key, value = keys[i], values[i]
-        # The difference falls as the other grows, and for the next entry no earlier other is in band again: from the
-        # last place on in steps that double, then between the last two of these.
+        # The difference falls as the other value grows. An other entry that is too low for this entry is too low for
+        # the next one, too. So the search goes on from the last place, in steps that double, and then between the last
+        # two steps.
         end, step = first, 1
         while end < others.size and (other_keys[end] < key or (other_keys[end] == key and value - others[end] > hi)):
             first = end + 1

@@ -1,12 +1,14 @@
-"""Queries of band joins in groups that share a point, and which of a group's a change of one difference enters.
+"""Queries of band joins in groups that share a point; finds the queries of a group that hold a new difference.
 
-A query is an interval of the difference left - right, and has the pairs whose difference it holds. Of a difference
-before and one after, the queries of a group that hold only the later one are a range of one of the group's two
-sequences, or nearly:
+A query is an interval of the difference left - right, and its joined pairs are those whose difference it holds. Given
+the difference before and after a change, the queries of a group that hold only the later one are, apart from a few, one
+range of one of the group's two sequences:
 
     by lower end   ──[──[──[───[──   point   ──]──]───]──]──   by upper end
                       ▲     ▲
                    before  after: entered are those that begin between the two
+
+Pure: arrays in, arrays out. Knows intervals and differences. It must not know keys, values or streams.
 """
 
 from typing import NamedTuple
@@ -21,17 +23,22 @@ GONE = -1
 
 
 class Bands(NamedTuple):
-    """Queries by group: first the groups of most queries, by their points, then those of the recent ones, by theirs.
+    """Queries by group: first the groups of most queries, by their points, then those of recent queries, by theirs.
 
-    points : float64[tau]. starts : int64[tau + 1], group i is ``starts[i]`` to ``starts[i + 1]`` of the sequences.
+    Attributes
+    ----------
+    points : float64[tau], a point that all queries of the group hold.
+    starts : int64[tau + 1], group i is ``starts[i]`` to ``starts[i + 1]`` of the sequences.
     cover_lo, cover_hi : float64[tau], the least lower and the largest upper end in each group.
-    most_hi : float64[tau], the largest upper end in a group and those before it, of the same part.
-    by_lo, by_hi : int32[n], query slots; of each group by lower end ascending, and by upper end descending. ``GONE``:
-        the query is no more.
-    lo, hi : float64[n], these ends.
-    slot_lo, slot_hi : float64[s], the ends of each query by slot.
-    reported : int64[s], scratch: the last change for which a query was reported, if it is reported once a change.
-    n_main : how many groups are not of recent queries. reports_pairs : else each query is reported once a change.
+    most_hi : float64[tau], the largest upper end in the group and the groups before it, of the same part.
+    by_lo, by_hi : int32[n]
+        Query slots; within each group ascending by lower end, and descending by upper end. ``GONE``: the query was
+        removed.
+    lo, hi : float64[n], the ends by which ``by_lo`` and ``by_hi`` are sorted.
+    slot_lo, slot_hi : float64[s], the ends of each query by its slot.
+    reported : int64[s], scratch: the mark of the last change for which a query was reported.
+    n_main : how many groups are not of recent queries.
+    reports_pairs : whether each pair is reported; else each query is reported once a change.
     """
 
     points: Float64s
@@ -52,9 +59,15 @@ class Bands(NamedTuple):
 
 @njit(cache=True)
 def group_intervals(lo: Float64s, hi: Float64s) -> tuple[Int64s, Float64s]:
-    """Return the group of each interval and the point of each group; intervals are by lower end ascending. O(n).
+    """Return the group of each interval (int64[n]) and the point of each group (float64[tau]). O(n).
 
-    A group takes intervals as long as the next one begins at or before the least upper end, which is its point.
+    A group takes further intervals as long as the next one begins at or before the least upper end in the group, which
+    is the group's point.
+
+    Parameters
+    ----------
+    lo, hi : float64[n]
+        Closed intervals, ascending by lower end.
     """
     groups = np.empty(lo.size, dtype=np.int64)
     points = np.empty(lo.size, dtype=np.float64)
@@ -70,7 +83,7 @@ def group_intervals(lo: Float64s, hi: Float64s) -> tuple[Int64s, Float64s]:
 
 @njit(cache=True)
 def first_above(ends: Float64s, begin: int, end: int, limit: float) -> int:
-    """Return the first place in an ascending range whose end is above ``limit``."""
+    """Return the first place in ``ends[begin:end]``, which ascends, whose end is above ``limit``; else ``end``."""
     while begin < end:
         middle = (begin + end) // 2
         if ends[middle] > limit:
@@ -82,7 +95,7 @@ def first_above(ends: Float64s, begin: int, end: int, limit: float) -> int:
 
 @njit(cache=True)
 def first_below(ends: Float64s, begin: int, end: int, limit: float) -> int:
-    """Return the first place in a descending range whose end is below ``limit``."""
+    """Return the first place in ``ends[begin:end]``, which descends, whose end is below ``limit``; else ``end``."""
     while begin < end:
         middle = (begin + end) // 2
         if ends[middle] < limit:
@@ -94,7 +107,7 @@ def first_below(ends: Float64s, begin: int, end: int, limit: float) -> int:
 
 @njit(cache=True, inline="always")
 def write(out: Int32s, n_out: int, row: int, slot: int, other: int, sign: int) -> int:
-    """Write one change, or only count it where ``out`` is full; return how many there are now."""
+    """Write one entry to ``out`` (int32[4, room]), or only count it if ``out`` is full; return the new count."""
     if n_out < out.shape[1]:
         out[0, n_out], out[1, n_out], out[2, n_out], out[3, n_out] = row, slot, other, sign
     return n_out + 1
@@ -113,14 +126,28 @@ def report_gains(
     out: Int32s,
     n_out: int,
 ) -> tuple[int, int]:
-    """Tell the queries of a group that hold the difference ``after`` and not ``before`` (NaN: there was none).
+    """Write the queries of a group that hold the difference ``after`` and do not hold ``before``.
+
+    Parameters
+    ----------
+    bands : Bands
+    group : int
+    before, after : float
+        ``before`` is NaN if there was no difference.
+    row, other, sign : int
+        The change, the other stream and the sign to write.
+    mark : int
+        A number of the change: a query whose ``reported`` is this number is not reported again.
+    out, n_out : int32[4, room], int
+        Written, behind the first ``n_out`` entries.
 
     Returns
     -------
-    n_out, how many queries were looked at
+    tuple of int
+        (the new ``n_out``, how many queries were looked at).
     """
     point, begin, end = bands.points[group], bands.starts[group], bands.starts[group + 1]
-    # By name outside the loops: to look into a tuple there counts references, at ten times the cost of the rest.
+    # Local names outside the loops: access to a tuple within them counts references, at ten times the cost of the rest.
     reported, reports_pairs = bands.reported, bands.reports_pairs
     is_begun = after <= point
     if is_begun:
@@ -139,7 +166,7 @@ def report_gains(
         query = queries[i]
         if query == GONE:
             continue
-        # The other end decides where the difference comes from beyond the point.
+        # If the difference comes from beyond the point, the other end decides whether the query held it before.
         if is_begun and before > point and other_ends[query] >= before:
             continue
         if not is_begun and before <= point and other_ends[query] <= before:

@@ -1,14 +1,20 @@
-"""Which pairs a value has that it has not elsewhere: four ways, each the cheapest somewhere. Pure: arrays in and out.
+"""Finds the joined pairs that a move of one value adds or removes, in one of four ways. Pure: arrays in and out.
 
-    by values     the other side's values in reach of a group's covering interval; each asks the group
-    by queries    a group's queries; each asks for the values that came in its band: where more values than queries
-                  are in reach, such as of bands that are wide or have one end
-    by point      only the two values whose differences enclose a group's point, where queries are reported once: one
-                  that holds some difference holds one of these (the paper's Definition 1)
-    by groups     all the other side's values of a key, where they are fewer than groups; each looks for its groups
+Each way is the cheapest in some cases:
 
-Differences round, sums of a value and an end round otherwise: searches by sums take in what is in doubt, and the
-difference itself decides.
+    by values     looks at the other side's values in reach of a group's covering interval; each asks the group
+    by queries    looks at a group's queries; each asks for the values that came into its band. Used if more values than
+                  queries are in reach, as with bands that are wide or have only one end
+    by point      looks only at the two values whose differences enclose a group's point. Used if each query is reported
+                  once and the value is not compared with another one: a query that holds some difference of the value
+                  holds one of these two (the paper's Definition 1)
+    by groups     looks at all values of the key on the other side; each looks for its groups. Used if there are fewer
+                  such values than groups
+
+The difference of two values is rounded in one way, and the sum of a value and an end in another. So a search by sums
+includes values that are in doubt, and the difference itself decides.
+
+Knows the other side's values and the bands. It must not know which change comes next or whether `out` had room.
 """
 
 import numpy as np
@@ -18,24 +24,25 @@ from bmq.kernels.band.band_groups import GONE, NO_STREAM, Bands, first_above, re
 from bmq.kernels.band.sorted_values import BLOCK, Blocks, first_from
 from bmq.records import Float64s, Int32s
 
-_DOUBT = 4e-16  # a sum's roundoff, as a part of its terms
+_DOUBT = 4e-16  # the rounding error of a sum, as a share of its terms
 _SMALLEST = 5e-324
 
 
 @njit(cache=True, inline="always")
 def _reach(is_left: bool, value: float, lo: float, hi: float) -> tuple[float, float]:
-    """Return between which others of the other side the difference is in [lo, hi], roundoff aside."""
+    """Return between which values of the other side the difference is in [lo, hi], apart from rounding."""
     return (value - hi, value - lo) if is_left else (value + lo, value + hi)
 
 
 @njit(cache=True, inline="always")
 def _doubt(value: float, limit: float) -> float:
+    """Return how far ``limit``, computed from ``value``, may be off by rounding."""
     return _DOUBT * (abs(value) + abs(limit)) + _SMALLEST if np.isfinite(limit) else 0.0
 
 
 @njit(cache=True)
 def _has_more(others: Blocks, place: int, at: int, key: int, most: float, n: int) -> bool:
-    """Return whether more than ``n`` entries from (place, at) on are of a key and at most ``most``."""
+    """Return whether more than ``n`` entries from (place, at) on have the key and a value of at most ``most``."""
     sequence, counts, keys, values = others.sequence, others.counts, others.keys, others.values
     while place < others.n[0]:
         block = sequence[place]
@@ -68,6 +75,7 @@ def _report_by_values(
     out: Int32s,
     n_out: int,
 ) -> tuple[int, int]:
+    """Do what `report_stream` does, for one group, by the values from (place, at) on up to ``most``."""
     sequence, counts, keys, values, ids = others.sequence, others.counts, others.keys, others.values, others.ids
     n_blocks = others.n[0]
     cover_lo, cover_hi = bands.cover_lo[group], bands.cover_hi[group]
@@ -106,6 +114,7 @@ def _report_by_queries(
     out: Int32s,
     n_out: int,
 ) -> tuple[int, int]:
+    """Do what `report_stream` does, for one group, by its queries."""
     sequence, counts, keys, values, ids = others.sequence, others.counts, others.keys, others.values, others.ids
     n_blocks = others.n[0]
     by_lo, los, his, reported, reports_pairs = bands.by_lo, bands.lo, bands.slot_hi, bands.reported, bands.reports_pairs
@@ -118,7 +127,7 @@ def _report_by_queries(
         lo, hi = los[k], his[query]
         least, most = _reach(is_left, value, lo, hi)
         least, most = least - _doubt(value, least), most + _doubt(value, most)
-        # Only what the band does not reach from the other value; both reaches are as long.
+        # Search only what the band does not reach from the other value; both reaches have the same length.
         if not np.isnan(value_else):
             else_least, else_most = _reach(is_left, value_else, lo, hi)
             if value > value_else:
@@ -165,6 +174,7 @@ def _report_by_point(
     out: Int32s,
     n_out: int,
 ) -> tuple[int, int]:
+    """Do what `report_stream` does, for one group, by the two values around its point."""
     sequence, counts, keys, values = others.sequence, others.counts, others.keys, others.values
     point = bands.points[group]
     limit, _ = _reach(is_left, value, point, point)
@@ -187,7 +197,7 @@ def _report_by_point(
             break
         if keys[i] == key:
             after = value - values[i] if is_left else values[i] - value
-            # One on either side of the point, whichever they are of those in doubt.
+            # Stop behind one value on either side of the point, whichever of the values in doubt these are.
             passed = after <= point if is_left else after > point
             if after != reported_after and bands.cover_lo[group] <= after <= bands.cover_hi[group]:
                 reported_after = after
@@ -212,6 +222,7 @@ def _report_by_groups(
     out: Int32s,
     n_out: int,
 ) -> tuple[int, int]:
+    """Do what `report_stream` does, for all groups, by the values of the key from (place, at) on."""
     sequence, counts, keys, values, ids = others.sequence, others.counts, others.keys, others.values, others.ids
     n_blocks = others.n[0]
     points, cover_los, cover_his, most_his = bands.points, bands.cover_lo, bands.cover_hi, bands.most_hi
@@ -230,7 +241,8 @@ def _report_by_groups(
         before = value_else - values[i] if is_left else values[i] - value_else
         for part in range(2):
             begin, end = (0, bands.n_main) if part == 0 else (bands.n_main, points.size)
-            # A group begins behind the point before it: none behind the first point from `after` on has `after`.
+            # All intervals of a group begin above the point of the group before it. So no group behind the first one
+            # whose point is at least `after` holds `after`.
             group = _first_from_point(points, begin, end, after)
             if group < end and cover_los[group] <= after:
                 n_out, n = report_gains(bands, group, before, after, row, ids[i], sign, mark, out, n_out)
@@ -247,7 +259,7 @@ def _report_by_groups(
 
 @njit(cache=True)
 def _first_from_point(points: Float64s, begin: int, end: int, limit: float) -> int:
-    """Return the first place in an ascending range whose point is not below ``limit``."""
+    """Return the first place in ascending ``points[begin:end]`` whose point is not below ``limit``; else ``end``."""
     return int(first_above(points, begin, end, np.nextafter(limit, -np.inf)))
 
 
@@ -265,13 +277,36 @@ def report_stream(
     out: Int32s,
     n_out: int,
 ) -> tuple[int, int]:
-    """Tell the pairs that a stream has at ``value`` and not at ``value_else`` (NaN: it has none there at all).
+    """Write the pairs that a stream has at ``value`` and does not have at ``value_else``.
+
+    Parameters
+    ----------
+    bands : Bands
+    others : Blocks
+        The values of the other side.
+    is_left : bool
+        Whether the stream is on the left side.
+    value, key : float, int
+    value_else : float
+        NaN: the stream has no pair of this key there.
+    row, sign : int
+        The change and the sign to write.
+    mark : int
+        As for ``report_gains``.
+    out, n_out : int32[4, room], int
+        Written, behind the first ``n_out`` entries; what has no room is only counted.
 
     Returns
     -------
-    n_out, entries looked at
+    tuple of int
+        (the new ``n_out``, how many entries were looked at).
+
+    Notes
+    -----
+    Raises nothing.
     """
-    # Here and below a search takes as long whichever of the two does it: the fewer do.
+    # Here and below: a search takes the same time whether values search queries or queries search values, so the side
+    # with fewer of them searches.
     n_groups = bands.points.size
     if n_groups > 1:
         place, at = first_from(others, key, -np.inf, NO_STREAM)
@@ -281,7 +316,8 @@ def report_stream(
             )
     visits = 0
     by_point = not bands.reports_pairs and np.isnan(value_else)
-    # By name outside the loop, and no call for a group with nothing in reach: what a tuple holds is counted at each.
+    # Local names outside the loop, and no call for a group with nothing in reach: each access to a tuple counts
+    # references.
     starts, cover_los, cover_his = bands.starts, bands.cover_lo, bands.cover_hi
     sequence, counts, keys, values = others.sequence, others.counts, others.keys, others.values
     n_blocks = others.n[0]

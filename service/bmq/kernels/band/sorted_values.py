@@ -1,9 +1,11 @@
-"""Numbers of streams in order while each of them changes: blocks of a sorted sequence. Pure: arrays in, arrays out.
+"""The values of streams in order while each of them changes: blocks of a sorted sequence. Pure: arrays in, arrays out.
 
     sequence   [ 3 ]──►[ 0 ]──►[ 7 ]      which block comes next
     block 3    (key, value, stream) ascending, at most BLOCK of them
 
-A change moves at most one block's entries and, now and then, the sequence. The order is that of (key, value, stream).
+A change moves entries of at most one block and, now and then, the sequence. The order is by (key, value, stream).
+
+Knows keys, values and stream slots. It must not know queries.
 """
 
 from typing import NamedTuple
@@ -13,15 +15,19 @@ from numba import njit
 
 from bmq.records import Float64s, Int32s, Int64s
 
-BLOCK = 256  # entries: a block moves in some 50 ns, and a sequence of 100,000 values has 400 to 800 blocks
+BLOCK = 256  # entries; moving a block takes some 50 ns, and a sequence of 100,000 values has 400 to 800 blocks
 
 
 class Blocks(NamedTuple):
     """Entries in blocks.
 
-    sequence : int32[b], the blocks in use, in order. counts : int32[b], entries in each block.
-    free : int32[b], the blocks that are not in use. n : int64[2], how many are in use, and how many are free.
-    keys, values, ids : int64, float64 and int32 [b * BLOCK], entry ``BLOCK * block + row``.
+    Attributes
+    ----------
+    sequence : int32[b], the blocks in use, in order.
+    counts : int32[b], how many entries each block has.
+    free : int32[b], the blocks that are not in use.
+    n : int64[2], how many blocks are in use, and how many are free.
+    keys, values, ids : int64, float64 and int32 [b * BLOCK], entry ``BLOCK * block + row``; an id is a stream slot.
     """
 
     sequence: Int32s
@@ -35,6 +41,7 @@ class Blocks(NamedTuple):
 
 @njit(cache=True, inline="always")
 def _is_before(keys: Int64s, values: Float64s, ids: Int32s, at: int, key: int, value: float, stream: int) -> bool:
+    """Return whether entry ``at`` is before (key, value, stream)."""
     if keys[at] != key:
         return bool(keys[at] < key)
     if values[at] != value:
@@ -44,11 +51,11 @@ def _is_before(keys: Int64s, values: Float64s, ids: Int32s, at: int, key: int, v
 
 @njit(cache=True)
 def first_from(blocks: Blocks, key: int, value: float, stream: int) -> tuple[int, int]:
-    """Return (place in the sequence, row in its block) of the first entry from (key, value, stream) on.
+    """Return (place in the sequence, row in its block) of the first entry from (key, value, stream) on; O(log n).
 
-    The row is the block's count where that is behind its last entry. O(log n).
+    If that entry is the first one of the next block, the row is the count of this block.
     """
-    # By name outside the loops: to look into a tuple there counts references, at ten times the cost of the rest.
+    # Local names outside the loops: access to a tuple within them counts references, at ten times the cost of the rest.
     sequence, keys, values, ids = blocks.sequence, blocks.keys, blocks.values, blocks.ids
     low, high = 0, blocks.n[0]
     while high - low > 1:
@@ -72,7 +79,7 @@ def first_from(blocks: Blocks, key: int, value: float, stream: int) -> tuple[int
 
 @njit(cache=True)
 def remove_value(blocks: Blocks, key: int, value: float, stream: int) -> None:
-    """Remove an entry that is there."""
+    """Remove an entry; it must be there."""
     place, row = first_from(blocks, key, value, stream)
     if row == blocks.counts[blocks.sequence[place]]:
         place, row = place + 1, 0
@@ -93,7 +100,7 @@ def remove_value(blocks: Blocks, key: int, value: float, stream: int) -> None:
 
 @njit(cache=True)
 def _take_free(blocks: Blocks, place: int) -> int:
-    """Return a block that was free, empty, and now at ``place`` of the sequence."""
+    """Take a free block, empty it, insert it at ``place`` of the sequence, and return it."""
     sequence = blocks.sequence
     blocks.n[1] -= 1
     block = blocks.free[blocks.n[1]]
@@ -107,7 +114,7 @@ def _take_free(blocks: Blocks, place: int) -> int:
 
 @njit(cache=True)
 def add_value(blocks: Blocks, key: int, value: float, stream: int) -> None:
-    """Add an entry that is not there. One block at least must be free."""
+    """Add an entry; it must not be there, and at least one block must be free."""
     if blocks.n[0] == 0:
         _take_free(blocks, 0)
     place, row = first_from(blocks, key, value, stream)

@@ -1,4 +1,7 @@
-"""Walks along one of the d RS lists of the n-D BMQ and cross-checks what it meets. Arrays in, numbers out."""
+"""Walks along one of the d RS lists of the n-D BMQ and cross-checks the delta queries. Arrays in, numbers out.
+
+Knows one RS list, the query table, and the hint of each stream. It must not know the RS lists of the other dimensions.
+"""
 
 import numpy as np
 from numba import njit
@@ -10,7 +13,7 @@ from bmq.records import Float64s, Int8s, Int32s
 
 @njit(cache=True, inline="always")
 def holds(regions: Float64s, row: int, values: Float64s, i: int) -> bool:
-    """Return whether the region of ``row`` holds ``values[:, i]``; half-open in every dimension."""
+    """Return whether the region of ``row``, half-open in every dimension, holds the value ``values[:, i]``."""
     for k in range(regions.shape[1]):  # noqa: SIM110 - numba has no generators here
         if not regions[row, k, 0] <= values[k, i] < regions[row, k, 1]:
             return False
@@ -19,7 +22,7 @@ def holds(regions: Float64s, row: int, values: Float64s, i: int) -> bool:
 
 @njit(cache=True, inline="always")
 def _first_outside(regions: Float64s, row: int, values: Float64s, i: int) -> int:
-    """Return the lowest dimension in which the region of ``row`` does not hold ``values[:, i]``; d: none."""
+    """Return the lowest dimension in which the region of ``row`` does not hold ``values[:, i]``, or else d."""
     for k in range(regions.shape[1]):
         if not regions[row, k, 0] <= values[k, i] < regions[row, k, 1]:
             return k
@@ -37,29 +40,31 @@ def cross_checked_queries(
     previous: Float64s,
     current: Float64s,
 ) -> tuple[Int32s, Int32s, Int8s, int]:
-    """Return the queries that each move enters or leaves and whose border in ``dimension`` decides it.
+    """Return the queries that each move enters or leaves and that ``dimension`` has to report.
 
     Parameters
     ----------
     rs_list : RsList
-        Of that dimension.
+        The RS list of ``dimension``.
     dimension : int
         0..d - 1.
     regions : float64[m, d, 2]
         The query table.
     slots : int32[m]
-        Query slot of each row, negative where it was deregistered.
+        The query slot of each row; negative if the query was deregistered.
     hints : int32[n_streams]
-        RS node of each stream's last reading in that dimension; written.
+        The RS node of each stream's last reading in ``dimension``; written.
     streams : int32[n]
+        The stream slot of each move.
     previous, current : float64[d, n]
-        Finite.
+        Where each move begins and ends; finite.
 
     Returns
     -------
     rows, queries : int32[k]
-        Which of the n moves, ascending, and query slots.
+        The number of the move, ascending, and the query slot.
     signs : int8[k]
+        +1 if the move enters the query's region, -1 if it leaves it.
     visits : int
         How many delta queries were looked at.
 
@@ -67,11 +72,11 @@ def cross_checked_queries(
     -----
     Raises nothing.
 
-    Source: Lee et al., BMQ-Index, MDM 2006, section 4.3. A query of +XQ is checked with the current values,
-    one of -XQ with the previous ones. Departure: the papers take the union of what the dimensions found. Here
-    a query is reported by the lowest dimension in which the stream was (entering) or is (leaving) outside,
-    and by no other, so that the union has no duplicates. That dimension meets the query in its delta query
-    sets, as the stream is outside before and inside after in that dimension, or the reverse.
+    Source: Lee et al., BMQ-Index, MDM 2006, section 4.3. A query of +XQ is checked with the current values, one of -XQ
+    with the previous ones. Departure: the papers take the union of the queries found in each dimension. Here only one
+    dimension reports a query: the lowest one in which the stream was outside (if it enters) or is outside (if it
+    leaves). So the union has no duplicates. That dimension does meet the query in its delta query sets, because in that
+    dimension the stream is outside before and inside after the move, or the reverse.
     """
     rows = np.empty(2 * streams.size, dtype=np.int32)
     queries = np.empty(2 * streams.size, dtype=np.int32)

@@ -1,12 +1,14 @@
-"""The cells of the border grid: which borders lie where. Pure: arrays in, numbers out.
+"""The cells of the border grid, which list the borders that pass through them. Pure: arrays in, numbers out.
 
-The borders that divide axis k are sorted by k and by one partner axis, whatever the other axes are:
+The borders that divide axis k are sorted by axis k and by one partner axis; all other axes are ignored:
 
       strip 2   |      |   ·  |      |        strips cut the partner axis, along which a border runs,
                 +------+------+------+        columns the axis that it divides;
       strip 1   |   ┆  |   ┆  | ┆    |        a border is listed in each cell (strip, column) it passes,
                 +------+------+------+        so a move along axis k reads neighbouring cells of one strip:
       strip 0   |   ┆  |   ┆  |      |        one range of entries
+
+Knows cells, borders and rows. It must not know moves, nor how many cells there should be.
 """
 
 from typing import NamedTuple
@@ -24,11 +26,11 @@ class Cells(NamedTuple):
     Attributes
     ----------
     partner : int
-        The other axis that sorts them.
+        The other axis by which they are sorted.
     n_strips, n_columns : int
-        Equal steps of rank on the partner axis, and on the axis that the borders divide.
+        Into how many equal steps of rank the partner axis, and the axis that the borders divide, are cut.
     first : int
-        Cell (strip, column) is number ``first + strip * n_columns + column``.
+        Cell (strip, column) has the number ``first + strip * n_columns + column``.
     """
 
     partner: int
@@ -37,37 +39,39 @@ class Cells(NamedTuple):
     first: int
 
 
-# A border in a cell, in one place of memory: its place on its axis, the place of the region's other end, and
-# 2 * row of the query table + 1 for an upper border. A place is a rank in 31 bits. The numbers themselves would
-# take twice the bytes, and rounded to 4 bytes they would be too coarse for streets that are far from 0.
+# An entry is a border in a cell: the place of the border on its axis, the place of the region's other end, and 2 * the
+# row of the query table, + 1 for an upper border; all beside each other in memory. A place is a rank in 31 bits. The
+# borders themselves would take twice the bytes, and rounded to 4 bytes they would be too coarse for streets far from 0.
 ENTRY = np.dtype([("border", np.int32), ("opposite", np.int32), ("row_and_end", np.uint32)])
 Entries = npt.NDArray[np.void]
-NOWHERE = -1  # the place in an entry that holds no border; before every place, so no move crosses it
-# How many cells behind a full one are asked for room. With one entry free for ten the next is found at once; a
-# place where thousands register is cheaper built anew than shifted further each time.
+NOWHERE = -1  # "border" of an entry that is free; it is before every place, so no move crosses it
+# How many cells behind a full cell are searched for a free entry. If one of ten entries is free, the next free one is
+# very near. If thousands of queries register in one place, it is cheaper to rebuild the grid than to shift ever
+# further.
 MAX_CELLS_ASKED = 1024
 
 
 @njit(cache=True, inline="always")
 def step_of(place: int, n_steps: int) -> int:
-    """Return which of ``n_steps`` equal steps of rank holds ``place``; it never falls as the place rises."""
+    """Return which of ``n_steps`` equal steps of rank holds ``place`` (31 bits); it never falls as the place rises."""
     return int((np.int64(place) * n_steps) >> 31)
 
 
 @njit(cache=True)
 def count_entries(regions: Float64s, places: Int32s, axis: int, cells: Cells, starts: Int32s) -> None:
-    """Add to ``starts[c]`` the borders dividing ``axis`` in cell c. Raises nothing; O(entries).
+    """Add to ``starts[c]`` the number of borders dividing ``axis`` that pass cell c. Raises nothing; O(entries).
 
     Parameters
     ----------
     regions : float64[m, d, 2]
-        The query table; an infinite end has no border.
+        The query table; an infinite end is not a border.
     places : int32[2, d, m]
-        Of the lower ends on each axis, then of the upper ends.
+        The places of the lower ends on each axis, then those of the upper ends.
     axis : int
     cells : Cells
-        Of that axis.
+        The cells of ``axis``.
     starts : int32[n_cells + 1]
+        Written.
     """
     for row in range(regions.shape[0]):
         low = step_of(places[0, cells.partner, row], cells.n_strips)
@@ -89,8 +93,10 @@ def fill_entries(regions: Float64s, places: Int32s, axis: int, cells: Cells, sto
     ----------
     regions, places, axis, cells : as for ``count_entries``
     stops : int32[n_cells + 1]
-        Where each cell of ``axis`` ends; becomes where its written entries begin. What is free stands before them.
+        On entry, where each cell of ``axis`` ends; on return, where its written entries begin. Free entries of a cell
+        come before the written ones.
     entries : ENTRY[n_entries + 1]
+        Written.
     """
     for row in range(regions.shape[0] - 1, -1, -1):
         low = step_of(places[0, cells.partner, row], cells.n_strips)
@@ -120,21 +126,23 @@ def insert_entries(
 ) -> None:
     """Write the borders of new rows into their cells. Raises nothing.
 
-    An entry costs O(log entries of its cell), and where that is full O(cells to the next one that is not).
+    An entry costs O(log entries of its cell); if the cell is full, O(cells up to the next one that is not).
 
     Parameters
     ----------
     regions : float64[m, d, 2]
-        The query table, the new rows from ``first_row`` on.
+        The query table; the new rows are those from ``first_row`` on.
     places : int32[2, d, m - first_row]
-        Of the new rows.
+        The places of the new rows' ends, as for ``count_entries``.
+    first_row : int
     cells : Cells[d]
     starts : int32[n_cells + 1]
-        Where each cell begins; cells are shifted to make room.
+        Where each cell begins; written, because cells are shifted to make room.
     entries : ENTRY[n_entries + 1]
-        In each cell those that are free come first.
+        Written. In each cell the free entries come first.
     inserted : bool[m - first_row]
-        Whether a row is in all its cells; else it may be in some, and must not be reported.
+        Written: whether a new row is in all of its cells. If not, it may be in some of them, and the caller must not
+        let it be reported.
     """
     for new in range(inserted.size):
         inserted[new] = _insert(regions, places, first_row, new, cells, starts, entries)
@@ -174,14 +182,16 @@ def _insert(
 
 @njit(cache=True, inline="always")
 def _has_room(cell: int, starts: Int32s, entries: Entries) -> bool:
+    """Return whether the first entry of ``cell`` is free."""
     return bool(starts[cell] < starts[cell + 1] and entries[starts[cell]]["border"] == NOWHERE)
 
 
 @njit(cache=True)
 def _room_in(cell: int, starts: Int32s, entries: Entries) -> int:
-    """Return an entry of ``cell`` that holds no border, made by shifting others; -1 if there is none near by.
+    """Return the number of a free entry of ``cell``, shifting other cells if it is full; -1 if none is free near by.
 
-    Cells are sets, those that are free first: to make room, each cell between moves its first entry behind its last.
+    The order of entries in a cell is free, except that free entries come first. So, to make room, each cell between the
+    full one and the one with room only moves its first entry behind its last one.
     """
     if _has_room(cell, starts, entries):
         free, used = int(starts[cell]), int(starts[cell + 1])

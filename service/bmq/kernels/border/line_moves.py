@@ -1,10 +1,11 @@
-"""Finds the queries that moves along a line enter or leave, and leaps over those that a move jumps over.
+"""Finds the queries that moves along a line enter or leave, and skips those that a move jumps over.
 
     move up           from ·------------------------------------------· to
-    +DQ between            [  jumped over  |  jumped over  | b . . b b]     highest[block] <= to: leap
-    -DQ between            [b b . b | jumped over  |  jumped over  |  ]     lowest row of block > from: leap
+    +DQ between            [  jumped over  |  jumped over  | b . . b b]     highest[block] <= to: skip
+    -DQ between            [b b . b | jumped over  |  jumped over  |  ]     lowest row of block > from: skip
 
-Pure: arrays in, numbers out. What the delta query sets are is `delta_sets`' to say.
+Pure: arrays in, numbers out. `kernels.border.delta_sets` defines the delta query sets. This module knows how a move
+uses them; it must not know how they are built.
 """
 
 import numpy as np
@@ -23,16 +24,20 @@ from bmq.kernels.border.ranks import ranks_of
 from bmq.kernels.tables.buffers import make_room
 from bmq.records import Float64s, Int8s, Int32s
 
-# Moves that are looked up together, so that the processor need not wait for one RS node after another.
+# The number of moves that are looked up together, so that the processor can search one RS node while it waits for
+# others.
 MOVES_TOGETHER = 64
-# Delta queries that there is room for at once, 36 MB: of the longest moves, nearly all are jumped over.
+# The most delta queries of one block of moves for which the output arrays get room: 9 bytes each, so 36 MB. More would
+# mostly stay unused, because the longest moves jump over nearly all of their delta queries.
 MOST_TOGETHER = 1 << 22
-# Up to here delta queries are looked at one by one; more are worth the two blocks in which a leap begins and ends.
+# A move with at most so many delta queries looks at them one by one. With more, it pays to skip whole blocks, although
+# the first and the last block of a range must still be looked at one by one.
 LONG = 4 * BLOCK
-# Copied together without a branch, so with some behind the end, which the next ones overwrite. Most ranges of ten
-# delta queries then need no second round, and a wrong guess of the processor costs as much as 40 copies.
+# Delta queries that are copied together without a branch. The copy may run past the end; the next one overwrites the
+# surplus. With 16, most ranges of ten delta queries need only one round, and a wrong guess of the processor about
+# another round costs as much as 40 copies.
 CHUNK = 16
-_UNKNOWN = 2**32 - 1  # in place of an RS node
+_UNKNOWN = 2**32 - 1  # stands for an RS node that is not known
 _RESERVE = MOVES_TOGETHER * LONG + 2 * CHUNK
 
 
@@ -49,30 +54,32 @@ def net_queries(
 ) -> tuple[Int32s, Int32s, Int8s, int]:
     """Return the queries that each move enters or leaves in one dimension.
 
-    Three steps for a block of moves: (1) find the delta query sets between the two RS nodes, (2) keep the queries
-    that were not jumped over, (3) drop those that were deregistered.
+    The moves are handled in blocks, and each block in three steps: (1) find the delta query sets between the two RS
+    nodes, (2) keep the queries that were not jumped over, (3) drop those that were deregistered.
 
     Parameters
     ----------
     sets : DeltaSets
     slots : int32[m]
-        Query slot of each row, negative where it was deregistered.
+        The query slot of each row; negative if the query was deregistered.
     any_gone : bool
         Whether any slot is negative.
     hints : uint32[2 * n_streams]
-        RS node (p, q) of each stream's last reading; written.
+        The RS node (p, q) of each stream's last reading; written.
     hinted : float64[n_streams]
-        That reading's value, NaN where there is none; written. A move from elsewhere has no hint.
+        The value of that reading, NaN if there was none; written. A hint is used only for a move that begins at its
+        value.
     streams : int32[n]
-        Which stream moves.
+        The stream slot of each move.
     previous, current : float64[n]
-        From where, to where; finite.
+        Where each move begins and ends; finite.
 
     Returns
     -------
     rows, queries : int32[k]
-        Which of the n moves, ascending, and query slots.
+        The number of the move, ascending, and the query slot.
     signs : int8[k]
+        +1 if the move enters the query's region, -1 if it leaves it.
     visits : int
         How many delta queries, and summaries of a block of them, were looked at.
 
@@ -80,38 +87,41 @@ def net_queries(
     -----
     Raises nothing.
 
-    Source: Lee et al., BMQ-Index, MDM 2006, section 3.3, and BMQ-Processor, lemma 1. Departures: the delta query
-    sets between two RS nodes are one range each, so the RS nodes between need no visit. The papers subtract the
-    union of -DQ from the union of +DQ to drop the queries that were jumped over; here one comparison says the same: a
-    query of +DQ was jumped over exactly if it also ends at or below the upper value, one of -DQ exactly if it
-    begins above the lower value. A move shorter than every region jumps over none, and a block of delta queries
-    that were all jumped over is not looked at.
+    Source: Lee et al., BMQ-Index, MDM 2006, section 3.3, and BMQ-Processor, lemma 1. Departures: (1) The delta query
+    sets between two RS nodes are one range each, so the RS nodes between are not visited. (2) To drop the queries that
+    were jumped over, the papers subtract the union of -DQ from the union of +DQ. Here one comparison decides the same:
+    a move jumps over a query of +DQ exactly if the query's upper border is at or below the upper value of the move, and
+    over a query of -DQ exactly if its lower border is above the lower value. (3) A move shorter than every region jumps
+    over none of them, so the comparison is omitted. (4) A block of delta queries that were all jumped over is not
+    looked at.
     """
     rows = np.empty(2 * streams.size + _RESERVE, dtype=np.int32)
     queries = np.empty(2 * streams.size + _RESERVE, dtype=np.int32)
     signs = np.empty(2 * streams.size + _RESERVE, dtype=np.int8)
     ranges = np.empty(4 * MOVES_TOGETHER, dtype=np.uint32)
     ranks = ranks_of(sets.ranks, current)
-    # Taken out of the tuple once: numba counts references with each look at an array of a tuple.
+    # Taken out of the tuple once, because numba counts references at each access to an array in a tuple.
     ends, minus_rows, firsts = sets.ends, sets.minus_rows, sets.firsts
     highest, lowest, narrowest = sets.highest, sets.lowest, sets.narrowest
     n_found, visits = 0, 0
     block = 0
     while block < streams.size:
         stop = min(block + MOVES_TOGETHER, streams.size)
-        # 1.
+        # 1. Find the delta query sets.
         if _take_hints(hints, hinted, streams, previous, block, stop, ranges):
             _find_unhinted(sets, previous, block, stop, ranges)
         _find_delta_sets(ends, minus_rows, firsts, hints, hinted, streams, current, ranks, block, stop, ranges)
-        # 2.
+        # 2. Keep the queries that were not jumped over.
         n_before = n_found
         n_fitting, n_most = _fitting(ranges, stop - block)
-        # The others come with the next block. Their hints are of later values then, so they are searched.
+        # The moves that do not fit come with the next block. By then their streams' hints may be of later values, so
+        # their RS nodes are searched.
         stop = block + n_fitting
         n_most += _RESERVE
         if n_found + n_most > rows.size:
-            # As many more as the moves so far let expect: copying twice and twice again would cost as much as finding.
-            # Not many times what there is, though: the first moves may be unlike all others.
+            # The arrays grow by what the moves so far let expect: doubling them again and again would cost as much as
+            # the search. They grow by at most four times what they hold, because the first moves may be unlike all
+            # others.
             n_expected = min(n_found * (streams.size - block) // max(block, 1), 4 * n_found)
             rows, queries, signs = make_room(rows, queries, signs, n_found, n_expected + n_most)
         n_found, n_visits = _keep(
@@ -132,7 +142,7 @@ def net_queries(
             n_found,
         )
         visits += n_visits
-        # 3.
+        # 3. Drop the queries that were deregistered.
         if any_gone:
             n_found = _drop_gone(rows, queries, signs, n_before, n_found)
         block = stop
@@ -143,10 +153,11 @@ def net_queries(
 def _take_hints(
     hints: Places, hinted: Float64s, streams: Int32s, previous: Float64s, block: int, stop: int, ranges: Places
 ) -> bool:
-    """Write the RS nodes of the previous values, `_UNKNOWN` where there is no hint; return whether any is.
+    """Write the RS nodes of the previous values, or `_UNKNOWN` if there is no hint; return whether any is unknown.
 
-    Kept apart from the search for those few, which needs the tuple: its references are counted in every round. A value
-    that is the same has the same RS node: to ask the borders around it would be three looks at far memory.
+    This is apart from `_find_unhinted`, which few moves need and which takes the tuple: numba would count the tuple's
+    references in every round. A hint is checked by its value, because an equal value has the same RS node; comparing
+    the borders around the RS node instead would take three loads from far memory.
     """
     any_unknown = False
     for i in range(block, stop):
@@ -159,7 +170,7 @@ def _take_hints(
 
 @njit(cache=True)
 def _find_unhinted(sets: DeltaSets, previous: Float64s, block: int, stop: int, ranges: Places) -> None:
-    """Write the RS nodes of the previous values that are `_UNKNOWN`."""
+    """Search and write the RS nodes of those previous values that are `_UNKNOWN`."""
     for i in range(block, stop):
         b = 4 * (i - block)
         if signed(ranges[b]) == _UNKNOWN:
@@ -180,7 +191,10 @@ def _find_delta_sets(
     stop: int,
     ranges: Places,
 ) -> None:
-    """Write where +DQ and then -DQ of the RS nodes on each way begin and stop, uint32[4] a move; write the hints."""
+    """Write which +DQ and which -DQ lie between the RS nodes of each move; write the hints of the current values.
+
+    ``ranges`` has four numbers for each move: first and stop of the rows of +DQ, first and stop of the entries of -DQ.
+    """
     for i in range(block, stop):
         b, stream = 4 * (i - block), signed(streams[i])
         plus, minus = find_rs_node(ends, minus_rows, firsts, ranks[i], current[i])
@@ -192,7 +206,7 @@ def _find_delta_sets(
 
 @njit(cache=True)
 def _fitting(ranges: Places, n_moves: int) -> tuple[int, int]:
-    """Return how many of the ``n_moves`` of ``ranges`` to look at together, and how many delta queries they meet."""
+    """Return how many of the ``n_moves`` of ``ranges`` fit into one block, and how many delta queries those meet."""
     n_most = 0
     for i in range(n_moves):
         b = 4 * i
@@ -221,9 +235,10 @@ def _keep(
     signs: Int8s,
     n_found: int,
 ) -> tuple[int, int]:
-    """Write the queries of ``ranges`` that were not jumped over behind ``n_found``; return how many, and visits.
+    """Write the queries of ``ranges`` that were not jumped over behind ``n_found`` others; return (n_found, visits).
 
-    There is room for all. A kernel of its own, so that no array changes and numba counts no references in its loop.
+    The caller has made room for all of them. This is a kernel of its own, so that no array is replaced within it and
+    numba counts no references in its loop.
     """
     visits = 0
     last_chunk = slots.size - CHUNK
@@ -233,7 +248,8 @@ def _keep(
         minus, minus_stop = signed(ranges[b + 2]), signed(ranges[b + 3])
         above, below = max(previous[i], current[i]), min(previous[i], current[i])
         n_delta = (plus_stop - plus) + (minus_stop - minus)
-        # Rounding keeps the order: where hi <= above and lo > below, hi - lo is not more than above - below.
+        # Rounding keeps the order: if hi <= above and lo > below, then hi - lo is at most above - below, also when
+        # rounded.
         if above - below < narrowest and max(plus_stop, minus_stop) <= last_chunk:
             middle = n_found + plus_stop - plus
             n_kept = n_found + n_delta
@@ -245,10 +261,10 @@ def _keep(
             n_kept = _keep_minus(minus_rows, slots, minus, minus_stop, plus, queries, middle)
             visits += n_delta
         else:
-            middle, n_plus_visits = _leap_plus(ends, highest, slots, plus, plus_stop, above, queries, n_found)
-            n_kept, n_minus_visits = _leap_minus(minus_rows, lowest, slots, minus, minus_stop, plus, queries, middle)
+            middle, n_plus_visits = _skip_plus(ends, highest, slots, plus, plus_stop, above, queries, n_found)
+            n_kept, n_minus_visits = _skip_minus(minus_rows, lowest, slots, minus, minus_stop, plus, queries, middle)
             visits += n_plus_visits + n_minus_visits
-        # Moving down swaps +DQ and -DQ.
+        # A move downward swaps +DQ and -DQ.
         sign = 1 if current[i] > previous[i] else -1
         _fill(rows, n_found, n_kept, i)
         _fill(signs, n_found, middle, sign)
@@ -259,7 +275,8 @@ def _keep(
 
 @njit(cache=True, forceinline=True)
 def _copy_plus(slots: Int32s, first: int, stop: int, queries: Int32s, n: int) -> None:
-    # Unsigned, here and below: numba then need not ask whether an index counts from the end.
+    """Write the slots of rows first..stop - 1 behind the ``n`` first queries, in chunks."""
+    # Unsigned, here and below: numba then need not check whether an index counts from the end.
     start, target = np.uint64(first), np.uint64(n)
     for chunk in range(np.uint64(0), np.uint64(stop - first), np.uint64(CHUNK)):
         for k in range(CHUNK):
@@ -268,6 +285,7 @@ def _copy_plus(slots: Int32s, first: int, stop: int, queries: Int32s, n: int) ->
 
 @njit(cache=True, forceinline=True)
 def _copy_minus(minus_rows: Places, slots: Int32s, first: int, stop: int, queries: Int32s, n: int) -> None:
+    """Write the slots of entries first..stop - 1 of -DQ behind the ``n`` first queries, in chunks."""
     start, target = np.uint64(first), np.uint64(n)
     for chunk in range(np.uint64(0), np.uint64(stop - first), np.uint64(CHUNK // 2)):
         for k in range(CHUNK // 2):
@@ -277,9 +295,9 @@ def _copy_minus(minus_rows: Places, slots: Int32s, first: int, stop: int, querie
 
 @njit(cache=True, forceinline=True)
 def _keep_plus(ends: Float64s, slots: Int32s, first: int, stop: int, above: float, queries: Int32s, n: int) -> int:
-    """Write the rows first..stop - 1 that end above ``above`` behind ``n``; return how many there are then."""
+    """Write the rows of first..stop - 1 that end above ``above`` behind ``n`` queries; return the new ``n``."""
     for row in range(first, stop):
-        # Written always and counted where kept, here and below: no branch waits for a border.
+        # Always written, and counted only if kept, here and below: so no branch has to wait for a border to be loaded.
         queries[np.uint64(n)] = slots[row]
         n += ends[2 * row + 1] > above
     return n
@@ -287,7 +305,7 @@ def _keep_plus(ends: Float64s, slots: Int32s, first: int, stop: int, above: floa
 
 @njit(cache=True, forceinline=True)
 def _keep_minus(minus_rows: Places, slots: Int32s, first: int, stop: int, plus: int, queries: Int32s, n: int) -> int:
-    """Write the delta queries first..stop - 1 of -DQ whose row is before ``plus`` behind ``n``; as `_keep_plus`."""
+    """Write the entries first..stop - 1 of -DQ whose row is before ``plus``; else as `_keep_plus`."""
     for place in range(first, stop):
         row = signed(minus_rows[place])
         queries[np.uint64(n)] = slots[row]
@@ -296,12 +314,12 @@ def _keep_minus(minus_rows: Places, slots: Int32s, first: int, stop: int, plus: 
 
 
 @njit(cache=True)
-def _leap_plus(
+def _skip_plus(
     ends: Float64s, highest: Float64s, slots: Int32s, first: int, stop: int, above: float, queries: Int32s, n: int
 ) -> tuple[int, int]:
-    """As `_keep_plus`, but not looking at blocks that end at or below ``above``; also return the visits."""
+    """Do the same as `_keep_plus`, but skip blocks that end at or below ``above``; also return the visits."""
     visits = 0
-    last_block = stop >> BLOCK_BITS  # and not looked at whole
+    last_block = stop >> BLOCK_BITS  # the block in which the range stops; it is not skipped as a whole
     while first < stop:
         block = (first + BLOCK - 1) >> BLOCK_BITS
         if first & (BLOCK - 1) == 0:
@@ -318,10 +336,10 @@ def _leap_plus(
 
 
 @njit(cache=True)
-def _leap_minus(
+def _skip_minus(
     minus_rows: Places, lowest: Places, slots: Int32s, first: int, stop: int, plus: int, queries: Int32s, n: int
 ) -> tuple[int, int]:
-    """As `_keep_minus`, but not looking at blocks without a row before ``plus``; also return the visits."""
+    """Do the same as `_keep_minus`, but skip blocks without a row before ``plus``; also return the visits."""
     visits = 0
     last_block = stop >> BLOCK_BITS
     while first < stop:
@@ -341,6 +359,7 @@ def _leap_minus(
 
 @njit(cache=True, forceinline=True)
 def _fill(array: Int32s | Int8s, start: int, stop: int, value: int) -> None:
+    """Write ``value`` to ``array[start:stop]`` in chunks; the last chunk may run past ``stop``."""
     for chunk in range(np.uint64(start), np.uint64(stop), np.uint64(CHUNK)):
         for k in range(CHUNK):
             array[chunk + np.uint64(k)] = value
@@ -348,7 +367,7 @@ def _fill(array: Int32s | Int8s, start: int, stop: int, value: int) -> None:
 
 @njit(cache=True)
 def _drop_gone(rows: Int32s, queries: Int32s, signs: Int8s, first: int, n_found: int) -> int:
-    """Drop the negative slots from ``first`` on; return how many there are then. Few blocks of moves have one."""
+    """Drop the entries from ``first`` on with a negative slot, which few blocks have; return the new ``n_found``."""
     lowest = 0
     for e in range(first, n_found):
         lowest = min(lowest, queries[e])

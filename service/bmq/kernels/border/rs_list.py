@@ -7,8 +7,10 @@
     begins             q0        q1
     ends                                   q0 q1
 
-RS node k lies between borders k - 1 and k; the first and the last are open-ended. What begins at its lower border is
-its +DQ, what ends there its -DQ. Infinite ends have no border.
+RS node k lies between borders k - 1 and k; the first and the last RS node are open-ended. The query that begins at the
+lower border of an RS node is its +DQ, the query that ends there is its -DQ. An infinite end of a region has no border.
+
+Knows the intervals of one dimension. It must not know streams or query slots.
 """
 
 from typing import NamedTuple
@@ -20,13 +22,13 @@ from bmq.records import Float64s, Int32s
 
 
 class RsList(NamedTuple):
-    """The RS list of one dimension as arrays, one border a finite end.
+    """The RS list of one dimension as arrays, with one border for each finite end.
 
     Attributes
     ----------
-    borders : float64[n_borders], ascending and finite. Between equal ones lie RS nodes that hold no value.
+    borders : float64[n_borders], ascending and finite. An RS node between two equal borders holds no value.
     deltas : int32[n_borders]
-        The one delta query of the RS node above each border: twice its row for one of +DQ, and one more for -DQ.
+        The one delta query of the RS node above each border: 2 * its row if it is of +DQ, 2 * its row + 1 if of -DQ.
     """
 
     borders: Float64s
@@ -38,10 +40,10 @@ def build_rs_list(intervals: Float64s) -> RsList:
 
     Notes
     -----
-    Source: Lee et al., BMQ-Index, MDM 2006, section 3.1. Departures: arrays in place of linked RS nodes, so that an
-    RS node is a number and no pointer is followed; and a border for each end, so that an RS node has one delta query
-    and the delta query sets between two RS nodes are one range. The paper has one RS node between two different
-    borders.
+    Source: Lee et al., BMQ-Index, MDM 2006, section 3.1. Departures: (1) Arrays replace linked RS nodes, so that an RS
+    node is a number and no pointer is followed. (2) Each end has a border of its own, so that an RS node has one delta
+    query and the delta query sets between two RS nodes are one range. In the paper equal borders are one, and two
+    neighbouring borders of an RS node always differ.
     """
     ends = np.ascontiguousarray(intervals, dtype=np.float64).ravel()
     deltas = np.argsort(ends, kind="stable")
@@ -53,18 +55,18 @@ def build_rs_list(intervals: Float64s) -> RsList:
 def find_rs_node_near(borders: Float64s, value: float, hint: int) -> int:
     """Return the RS node that holds ``value``, searching outward from ``hint``.
 
-    Readings of one stream lie close together, so the search from the RS node it was last in costs
-    O(log of the RS nodes between). A hint that a rebuilt list made worthless costs no more than a binary search.
+    Readings of one stream lie close together. So a search from the RS node of the stream's last reading costs O(log of
+    the RS nodes between). If the list was rebuilt and a hint is worthless, the search costs no more than a binary
+    search.
 
     Parameters
     ----------
     borders : float64[n_borders]
         Ascending and finite.
     value : float
-        Never NaN: NaN compares false with every border, so the search would stay near ``hint`` and hide the
-        crossing.
+        Never NaN: NaN compares false with every border, so the search would stay near ``hint`` and hide the crossing.
     hint : int
-        RS node to begin at; any number from 0.
+        The RS node to begin at; any number from 0 on.
 
     Returns
     -------
@@ -73,11 +75,11 @@ def find_rs_node_near(borders: Float64s, value: float, hint: int) -> int:
 
     Notes
     -----
-    Raises nothing; ``wire`` refuses values that are not finite.
+    Raises nothing; ``wire`` rejects values that are not finite.
 
-    Source: Lee et al., BMQ-Index, MDM 2006, section 3.3. Departure: steps double while the value is further
-    on. The paper visits the RS nodes one by one; here the delta query sets between two RS nodes are one range,
-    and the RS nodes between need no visit.
+    Source: Lee et al., BMQ-Index, MDM 2006, section 3.3. Departure: the step doubles as long as the value is further
+    on. The paper visits the RS nodes one by one; here the delta query sets between two RS nodes are one range, so the
+    RS nodes between need no visit.
     """
     low = min(hint, borders.size)
     high = low
@@ -103,8 +105,8 @@ def find_rs_node_near(borders: Float64s, value: float, hint: int) -> int:
 
 @njit(cache=True, inline="always")
 def is_entered(delta: int, up: bool) -> bool:
-    """Return whether a move up (or down) over the border of ``delta`` comes into its query's interval.
+    """Return whether a move up (or down) across the border of ``delta`` comes into its query's interval.
 
-    Moving down swaps +DQ and -DQ. Raises nothing.
+    A move down swaps +DQ and -DQ. Raises nothing.
     """
     return ((delta & 1) == 0) == up

@@ -1,4 +1,7 @@
-"""Which regions hold exactly one end of a move, by asking all of them. Pure: arrays in, numbers out."""
+"""Finds the regions that hold exactly one end of a move, by testing every region. Pure: arrays in, numbers out.
+
+Knows regions by column. It has no structure to build and must not know streams.
+"""
 
 import numpy as np
 from numba import njit
@@ -6,12 +9,13 @@ from numba import njit
 from bmq.kernels.tables.buffers import make_room
 from bmq.records import Bytes, Float64s, Int8s, Int32s
 
-# Rows are padded to a multiple of this, so that their flags are read eight at a time.
+# The number of rows is padded to a multiple of this, so that the flags of eight rows are read as one 64-bit number.
 LANES = 8
 
 
 @njit(cache=True, inline="always")
 def _compare(ends: Float64s, k: int, before: float, after: float, was: Bytes, now: Bytes) -> None:
+    """Clear the flags of the rows whose interval in dimension ``k`` does not hold ``before`` (``after``)."""
     for row in range(was.size):
         lo, hi = ends[0, k, row], ends[1, k, row]
         was[row] &= np.uint8((lo <= before) & (before < hi))
@@ -27,24 +31,25 @@ def scanned_queries(
     Parameters
     ----------
     ends : float64[2, d, n_rows]
-        Lower ends, then upper ends; a row behind the last query holds nothing. ``n_rows`` is a multiple of
-        ``LANES``.
+        Lower ends, then upper ends. Rows behind the last query hold no value. ``n_rows`` is a multiple of ``LANES``.
     slots : int32[m]
-        Query slot of each row, negative where it was deregistered.
+        The query slot of each row; negative if the query was deregistered.
     previous, current : float64[d, n]
-        From where, to where; finite.
+        Where each move begins and ends; finite.
 
     Returns
     -------
     rows, queries : int32[k]
-        Which of the n moves, ascending, and query slots.
+        The number of the move, ascending, and the query slot.
     signs : int8[k]
+        +1 if the move enters the query's region, -1 if it leaves it.
     visits : int
         n times the number of queries.
 
     Notes
     -----
-    Raises nothing. No branch before the flags, so the compiler compares several rows in one instruction.
+    Raises nothing. There is no branch before the flags are complete, so the compiler compares several rows in one
+    instruction.
     """
     n_dims, n_moves = previous.shape
     rows = np.empty(2 * n_moves, dtype=np.int32)

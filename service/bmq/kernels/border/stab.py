@@ -1,11 +1,13 @@
-"""A packed R-tree: which regions hold a value. Pure: arrays in, arrays out.
+"""A packed R-tree: finds the regions that hold a value. Pure: arrays in, arrays out.
 
-Rows of the query table that are neighbours in space lie beside each other, so a tree node is a range of rows:
+Rows of the query table that are neighbours in space are neighbours in the table, so a tree node is a range of rows:
 
     level 2                [                 box                 ]
     level 1      [     box      ]  [     box      ]  [     box      ]     1 box for 16 below
     level 0      [][][]...[]       [][][]...[]       [][][]...[]          1 box for 16 rows
     rows         0..15 16..31 ...
+
+Knows regions and values. It must not know moves or streams.
 """
 
 import numpy as np
@@ -15,8 +17,8 @@ from bmq.kernels.border.cross_check import holds
 from bmq.kernels.tables.buffers import make_room
 from bmq.records import Float64s, Int8s, Int32s, Int64s
 
-FANOUT = 16  # 16 boxes in the plane are 8 cache lines; over 100,000 squares 8 and 32 were slower by a tenth
-CLASS_BITS = 4  # 16 classes of size, each 4 times the last: sides up to 4**15 times the mean stay apart
+FANOUT = 16  # 16 boxes in the plane are 8 cache lines; over 100,000 squares 8 and 32 took a tenth longer
+CLASS_BITS = 4  # 16 size classes, each 4 times the last: regions with sides of up to 4**15 times the mean stay apart
 KEY_BITS = 62 - CLASS_BITS
 
 
@@ -26,21 +28,21 @@ def packing_keys(ranks: Float64s, mean_sides: Float64s) -> Int64s:
 
     Parameters
     ----------
-    ranks : float64[2, d, m]
-        Ranks (0..1) of the lower ends in each dimension, then of the upper ends.
+    ranks : float64[2, d, m], 0..1
+        The ranks of the lower ends in each dimension, then those of the upper ends.
     mean_sides : float64[d]
-        Mean difference of the two.
+        The mean of the upper rank less the lower rank in each dimension.
 
     Returns
     -------
     int64[m]
-        Size class, then the bits of the centre's coordinates interleaved (Z-order). The size class comes
-        first because one large region in a node makes the node's box useless for the small ones.
+        The size class in the high bits, then the bits of the centre's coordinates interleaved (Z-order). The size class
+        comes first because one large region in a tree node makes the node's box useless for its small regions.
 
     Notes
     -----
-    Raises nothing. O(m * bits). Any order is right; a bad one makes the tree slow. Beyond 58
-    dimensions a key has no room for the size class, nor for the first of them.
+    Raises nothing. O(m * bits). Any order gives right answers; a bad one makes the tree slow. Beyond 58 dimensions the
+    highest bits are lost: those of the size class, then those of the first dimensions.
     """
     n_dims, n_rows = ranks.shape[1:]
     bits = max(1, min(KEY_BITS // n_dims, 24))
@@ -66,7 +68,7 @@ def packing_keys(ranks: Float64s, mean_sides: Float64s) -> Int64s:
 
 @njit(cache=True)
 def build_boxes(regions: Float64s) -> tuple[Float64s, Int64s]:
-    """Return the boxes of a packed R-tree over the rows of ``regions``, in the order they are in.
+    """Return the boxes of a packed R-tree over the rows of ``regions``, in their present order.
 
     Parameters
     ----------
@@ -75,9 +77,10 @@ def build_boxes(regions: Float64s) -> tuple[Float64s, Int64s]:
     Returns
     -------
     boxes : float64[n_boxes, d, 2]
-        Level by level from below; box j of a level bounds entries ``FANOUT * j`` and on of the one below.
+        Level by level from the lowest. Box j of a level encloses ``FANOUT`` entries of the level below, from number
+        ``FANOUT * j`` on; the lowest level encloses rows.
     level_starts : int64[n_levels + 1]
-        Where each level begins in ``boxes``. The top one has at most ``FANOUT`` boxes; m = 0 has no level.
+        Where each level begins in ``boxes``. The top level has at most ``FANOUT`` boxes. If m = 0, there is no level.
 
     Notes
     -----
@@ -116,7 +119,7 @@ def holding_queries(
     regions : float64[m, d, 2]
         The query table.
     slots : int32[m]
-        Query slot of each row, negative where it was deregistered.
+        The query slot of each row; negative if the query was deregistered.
     boxes, level_starts : float64[n_boxes, d, 2], int64[n_levels + 1]
         From ``build_boxes``.
     values : float64[d, n]
@@ -125,7 +128,7 @@ def holding_queries(
     Returns
     -------
     rows, queries : int32[k]
-        Which of the n values, ascending, and query slots.
+        The number of the value, ascending, and the query slot.
     signs : int8[k]
         All +1.
     visits : int
@@ -140,7 +143,7 @@ def holding_queries(
     signs = np.empty(values.shape[1], dtype=np.int8)
     n_found, visits = 0, 0
     n_levels = level_starts.size - 1
-    # The deepest stack: all boxes of the top level, then FANOUT for each box taken off.
+    # The stack is deepest with all boxes of the top level, and FANOUT boxes more for each box that was taken off.
     stack = np.empty(FANOUT * (n_levels + 1), dtype=np.int64)
     levels = np.empty(FANOUT * (n_levels + 1), dtype=np.int64)
     for i in range(values.shape[1] if n_levels else 0):

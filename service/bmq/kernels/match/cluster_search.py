@@ -1,17 +1,20 @@
 """The spatial join of data clusters with a tree of queries. Pure: arrays in, numbers out.
 
-A data cluster is a run of values that lie close together. For each one:
+A data cluster is a run of values that lie close together. Each cluster is handled in three steps:
 
-1. The tree is asked once for the regions that meet the cluster's box; those that hold all of it need no test.
-2. Of each other region, a set of the values it holds: one bit a value. In each dimension the values are in order, so
-   the values below an end are one of few sets, and the region's set is a few of these, combined:
+1. The tree is searched once for the regions that meet the cluster's box. Regions that hold the whole box need no test.
+2. For each other region, the set of the values that it holds is made, with one bit for each value. In each dimension
+   the values are sorted, so the values below an end are one of few prepared sets, and the region's set is a combination
+   of some of these:
 
        values by order     v3  v0  v2  v1          those < lo:  {v3}        those < hi:  {v3, v0, v2}
        region                 [------)             held:        {v0, v2}
 
-3. The sets are turned around: for each value the set of the regions that hold it, which is how answers are given.
+3. The sets are transposed: for each value the set of the regions that hold it, as answers are given by value.
 
-All sets are kept until the answers of all values have been counted, so that each is written where it belongs.
+All sets are kept until the answers of all values have been counted, so that each answer is written to its final place.
+
+Knows values as places, and the tree. It must not know how values were ordered or which streams they belong to.
 """
 
 from typing import Any, NamedTuple
@@ -29,8 +32,9 @@ UInt16s = npt.NDArray[np.uint16]
 
 WORDS = 4
 MAX_CLUSTER = WORD * WORDS  # values of a data cluster
-N_BUCKETS = 16 * MAX_CLUSTER  # with 8 to a value a fifth slower, as the search in one is guessed wrong; 64: no faster
-# What takes as long as comparing one row with one value, in lanes: a region's set, and the begin of a cluster.
+N_BUCKETS = 16 * MAX_CLUSTER  # 8 a value: a fifth slower, as the search in a bucket is guessed wrong; 64: no faster
+# Costs in lanes; a lane is the time to compare one row with one value. The cost of making the set of one region, and
+# the cost of beginning a cluster.
 LANES_A_SET = 25
 LANES_A_CLUSTER = 16_000
 
@@ -39,7 +43,7 @@ _ONE = np.uint64(1)
 
 
 class ClusterHits(NamedTuple):
-    """What each cluster's values and a tree's regions have in common.
+    """The regions of a tree that hold the values of each cluster.
 
     Attributes
     ----------
@@ -47,11 +51,11 @@ class ClusterHits(NamedTuple):
     whole, whole_starts : int32[], int64[n_clusters + 1]
         Query slots that hold all values of a cluster, cluster by cluster.
     partial, partial_starts : int32[], int64[n_clusters + 1]
-        Query slots that hold some, padded to whole words of 64, and one more at the very end.
+        Query slots that hold some values of a cluster, padded to whole words of 64, and one more at the very end.
     bits, bit_starts : uint64[], int64[n_clusters + 1]
         For each value of a cluster, in order, the set of those of ``partial`` that hold it.
     visits : int
-        Pairs of a value and a region that meets its cluster.
+        The number of pairs of a value and a region that meets its cluster.
     """
 
     starts: Int64s
@@ -66,16 +70,16 @@ class ClusterHits(NamedTuple):
 
 @njit(cache=True)
 def search_clusters(tree: CornerTree, values: Int32s, run: int, counts: Int64s) -> ClusterHits:
-    """Return what values and a tree's regions have in common; add to ``counts`` how many queries hold each value.
+    """Return the regions of a tree that hold each value; add to ``counts`` how many there are.
 
     Parameters
     ----------
     tree : CornerTree
     values : int32[d, n]
-        Places; neighbours are near each other.
+        Places among the tree's ends, in an order in which neighbours are near each other.
     run : int
-        How many values make a cluster, 1..``MAX_CLUSTER``. Where it is seen to take longer than that, they are
-        clusters of one.
+        How many values make a cluster, 1..``MAX_CLUSTER``. Where the kernel predicts that separate answers are faster,
+        the values of a run are clusters of one.
     counts : int64[n], written
 
     Notes
@@ -83,7 +87,8 @@ def search_clusters(tree: CornerTree, values: Int32s, run: int, counts: Int64s) 
     Raises nothing.
 
     Source: Lim et al., *Continuous Query Processing in Data Streams Using Duality of Data and Queries*, SIGMOD 2006,
-    sections 5.3 to 5.5. Departure: in the refinement a region is not tested with each value, but makes a set of them.
+    sections 5.3 to 5.5. Departure: in the refinement, the paper tests a region with each value; here a region makes a
+    set of the values.
     """
     n_dims, n_values = values.shape
     n_lanes = LEAF * tree.live.size
@@ -113,7 +118,7 @@ def search_clusters(tree: CornerTree, values: Int32s, run: int, counts: Int64s) 
             alone_until = start + size
             continue
         visits += size * (n_places + n_whole)
-        # What is still to come is likely to be as much a value as what there was.
+        # The values still to come probably need as much room for each value as those before.
         growth = n_values / (start + size)
 
         first = whole_starts[cluster]
@@ -150,7 +155,7 @@ def search_clusters(tree: CornerTree, values: Int32s, run: int, counts: Int64s) 
 
 @njit(cache=True)
 def _is_faster_alone(tree: CornerTree, value: Int32s, size: int, n_places: int, leaves: Int32s) -> bool:
-    """Return whether ``size`` values like this one are answered faster alone than by sets of ``n_places`` regions."""
+    """Return whether ``size`` values like this one are faster answered alone than by sets of ``n_places`` regions."""
     value = value.copy()
     n_partly, n_wholly = find_leaves(tree, value, value, leaves)
     return size * LEAF * (n_partly + n_wholly + 1) < LANES_A_SET * n_places + LANES_A_CLUSTER
@@ -160,8 +165,21 @@ def _is_faster_alone(tree: CornerTree, value: Int32s, size: int, n_places: int, 
 def _order_values(column: Int32s, ordered: Int32s, below: UInt64s, firsts: UInt16s) -> int:
     """Write a cluster's values of one dimension in order, the set of those below each rank, and buckets over them.
 
-    ``below[r]`` is the set of the r lowest; ``firsts[b]`` the number of values in the buckets before b, and behind the
-    last. Returns how many bits of a place are its distance within a bucket.
+    Parameters
+    ----------
+    column : int32[n]
+        The places of the cluster's values in this dimension.
+    ordered : int32[MAX_CLUSTER]
+        Written: the places, ascending.
+    below : uint64[MAX_CLUSTER + 1, WORDS]
+        Written: ``below[r]`` is the set of the r lowest values.
+    firsts : uint16[N_BUCKETS + 1]
+        Written: how many values are in the buckets before each bucket, and in all buckets.
+
+    Returns
+    -------
+    int
+        How many low bits of a place are dropped to get its bucket.
     """
     n_values = column.size
     order = np.argsort(column)
@@ -185,14 +203,14 @@ def _order_values(column: Int32s, ordered: Int32s, below: UInt64s, firsts: UInt1
 
 @njit(cache=True, inline="always")
 def _bucket(place: int, lowest: int, shift: int) -> np.uint64:
-    """Return the bucket of a place. The first and the last are for places outside the cluster, as most ends have."""
+    """Return the bucket of a place. Places outside the cluster, as most ends are, have the first or the last bucket."""
     bucket = int(((np.int64(place) - lowest) >> shift) + 1)
     return np.uint64(min(max(bucket, 0), N_BUCKETS - 1))
 
 
 @njit(cache=True, inline="always")
 def _n_below(end: int, ordered: Int32s, firsts: UInt16s, shift: int, k: int) -> np.uint64:
-    """Return how many of the cluster's values are less than ``end``."""
+    """Return how many of the cluster's values in dimension ``k`` are less than ``end``."""
     bucket = _bucket(end, ordered[k, 0], shift)
     n, last = np.uint64(firsts[k, bucket]), np.uint64(firsts[k, bucket + _ONE])
     while n < last:
@@ -215,15 +233,19 @@ def _held_sets(
     sets: UInt64s,
     partial: Int32s,
 ) -> int:
-    """Write the set of values that each region at ``places`` holds, and its slot; without those that hold none."""
+    """Write the set of values that each region at ``places`` holds, and its slot; skip regions that hold none.
+
+    Returns how many sets were written.
+    """
     n_sets = 0
     for i in range(places.size):
         place = np.uint64(places[i])
         leaf, lane = place >> np.uint64(6), place & np.uint64(63)
-        # In four variables and not an array, so that the compiler keeps them in one register of 256 bits.
+        # Four variables and not an array, so that the compiler keeps them in one register of 256 bits.
         word_0 = word_1 = word_2 = word_3 = _ALL
         for k in range(np.uint64(shifts.size)):
-            # Also for ends outside the cluster, which exclude nothing: a branch would be guessed wrong too often.
+            # Done also for ends outside the cluster, which exclude nothing: a branch for them would be guessed wrong
+            # too often.
             n_lo = _n_below(tree.ends[leaf, k, 0, lane], ordered, firsts, shifts[k], k)
             n_hi = _n_below(tree.ends[leaf, k, 1, lane], ordered, firsts, shifts[k], k)
             word_0 &= below[k, n_hi, 0] & ~below[k, n_lo, 0]
@@ -238,7 +260,7 @@ def _held_sets(
 
 @njit(cache=True)
 def _turn_around(sets: UInt64s, n_values: int, n_words: int, square: UInt64s, bits: UInt64s) -> None:
-    """Write for each of the values its set of regions (uint64[n_values * n_words]) from the regions' sets of values."""
+    """Write each value's set of regions (``bits``: uint64[n_values * n_words]) from the regions' sets of values."""
     for word in range(n_words):
         for w in range((n_values + WORD - 1) // WORD):
             for i in range(WORD):
@@ -250,15 +272,15 @@ def _turn_around(sets: UInt64s, n_values: int, n_words: int, square: UInt64s, bi
 
 @njit(cache=True)
 def write_hits(hits: ClusterHits, order: Int64s, ends: Int64s, queries: Int32s) -> None:
-    """Write the queries of each value behind those that are there.
+    """Write the queries that hold each value, behind those of the value that ``queries`` has already.
 
     Parameters
     ----------
     hits : ClusterHits
     order : int64[n]
-        Which value of the call each one of the clusters is.
+        The number in the call of each value of the clusters.
     ends : int64[n], written
-        Where the next query of each value of the call belongs in ``queries``; moved on.
+        For each value of the call, where in ``queries`` its next query belongs; moved on.
     queries : int32[], written
 
     Notes
@@ -286,7 +308,7 @@ def write_hits(hits: ClusterHits, order: Int64s, ends: Int64s, queries: Int32s) 
 
 @njit(cache=True)
 def _with_room(array: Ints, n_used: int, n_more: int, growth: float) -> Ints:
-    """Return the array, or a copy with room for ``n_more`` behind ``n_used``, and for ``growth`` times all that."""
+    """Return the array, or a copy with room for 1.1 * ``growth`` times (``n_used`` + ``n_more``) if it is full."""
     if n_used + n_more <= array.size:
         return array
     longer = np.empty(np.int64(1.1 * growth * (n_used + n_more)) + 1, dtype=array.dtype)

@@ -7,6 +7,8 @@
 3 - 2  13 -12
     |   |
 0 - 1  14 -15
+
+Knows coordinates of cells. It must not know what lies in the cells.
 """
 
 import numpy as np
@@ -14,14 +16,14 @@ from numba import njit
 
 from bmq.records import Int64s
 
-MAX_BITS = 62  # of a key; an int64 has room for 63, and 62 divides better
+MAX_BITS = 62  # bits of a key; an int64 has room for 63, but 62 has more divisors
 
 
 def bits_of_cells(n_dims: int, n_points: int) -> int:
-    """Return how many bits a coordinate needs so that ``n_points`` lie in about as many cells, at least 1.
+    """Return how many bits a coordinate needs so that ``n_points`` lie in about as many cells; at least 1.
 
-    Two bits more than evenly spread points would need, as points crowd; no key is longer than ``MAX_BITS``, if there
-    are no more dimensions than that.
+    That is two bits in all more than evenly spread points would need, because points crowd. No key is longer than
+    ``MAX_BITS``, unless there are more dimensions than that.
     """
     enough = -(-(max(n_points, 2).bit_length() + 2) // n_dims)
     return max(1, min(enough, MAX_BITS // n_dims))
@@ -41,7 +43,7 @@ def hilbert_keys(cells: Int64s, bits: int) -> Int64s:
     Returns
     -------
     int64[n]
-        0 .. 2**(d * bits) - 1; cells whose places are neighbours differ by one in one coordinate.
+        0 .. 2**(d * bits) - 1. Cells with neighbouring places differ by one in one coordinate.
 
     Notes
     -----
@@ -66,7 +68,7 @@ def hilbert_keys(cells: Int64s, bits: int) -> Int64s:
 
 @njit(cache=True, inline="always")
 def _turn(cell: Int64s, bits: int) -> None:
-    """Turn coordinates into the bits of the place: bit b of coordinate k is bit (b, d - 1 - k) of it."""
+    """Replace coordinates by the bits of the place: bit b of coordinate k is bit ``b * d + d - 1 - k`` of the place."""
     n_dims = cell.size
     for bit in range(bits - 1, 0, -1):
         below = (1 << bit) - 1
@@ -77,7 +79,7 @@ def _turn(cell: Int64s, bits: int) -> None:
                 swapped = (cell[0] ^ cell[k]) & below
                 cell[0] ^= swapped
                 cell[k] ^= swapped
-    # What is left is the Gray code of the place.
+    # The rest is the Gray code of the place.
     for k in range(1, n_dims):
         cell[k] ^= cell[k - 1]
     flips = 0

@@ -1,20 +1,22 @@
-"""A packed tree over the corner points of regions: which regions meet a box of values, and which hold all of it.
+"""A packed tree over the corner points of regions: finds the regions that meet a box of values, or hold all of it.
 
-Ends and values are places: how many of the layer's distinct ends lie at or below. So they are compared exactly, in half
-the memory, and equal steps of place hold equally many ends wherever these crowd.
+Ends and values are places: how many of the layer's distinct ends lie at or below them. So they are compared exactly and
+take half the memory, and equal steps of place hold equally many ends wherever ends crowd.
 
-Corner transformation makes a region [lo, hi) of d dimensions a point of 2d: (lo, hi). Rows whose points are neighbours
-lie in one leaf, whatever their extent, and a node knows the box of its points:
+The corner transformation makes a region [lo, hi) of d dimensions a point of 2d dimensions: (lo, hi). Rows whose points
+are neighbours are in one leaf, whatever their extent, and a tree node knows the box of its points:
 
     hi |  partly . all held           A box of values [low, high] is met by the points with lo <= high and hi > low
        | . . . . +--------            (the spatial join window), and lies wholly within those with lo <= low, hi > high.
-       |         |  partly            A node within the window's inner part is emitted without looking at its rows.
+       |         |  partly            A node within the window's inner part is reported without looking at its rows.
        +--------------------- lo
 
 A leaf has `LEAF` rows by column, so that one instruction compares several:
 
     ends[leaf, k, 0]   [ lo of 64 rows in dimension k ]
     ends[leaf, k, 1]   [ hi                           ]
+
+Knows places of ends and query slots. It must not know values as floats, clusters or streams.
 """
 
 from typing import NamedTuple
@@ -26,8 +28,8 @@ from bmq.kernels.tables.bit_sets import WORD, pack_bits, write_members
 from bmq.kernels.tables.buffers import make_room
 from bmq.records import Bytes, Int8s, Int32s, Int64s, UInt64s
 
-LEAF = WORD  # rows: which of them are meant is one word
-FANOUT = 8  # nodes below a node
+LEAF = WORD  # rows; one word is a set of rows of a leaf
+FANOUT = 8  # tree nodes below a tree node
 
 _LEAST, _MOST = np.iinfo(np.int32).min, np.iinfo(np.int32).max
 OUTSIDE, PARTLY, WHOLLY = 0, 1, 2
@@ -39,15 +41,16 @@ class CornerTree(NamedTuple):
     Attributes
     ----------
     ends : int32[n_leaves, d, 2, LEAF]
-        Lower and upper ends by column; a lane behind the last row holds nothing.
+        Lower and upper ends by column; a lane is the place of a row in its leaf. A lane behind the last row holds
+        nothing.
     boxes : int32[n_nodes, d, 4]
-        Level by level from the leaves: least and greatest lower end, least and greatest upper end.
+        Level by level from the leaves: the least and greatest lower end, the least and greatest upper end.
     level_starts : int64[n_levels + 1]
-        Where each level begins in ``boxes``; the top one has one node.
+        Where each level begins in ``boxes``; the top level has one node.
     slots : int32[n_leaves * LEAF + 1]
-        Query slot of each lane; any number behind the last.
+        The query slot of each lane; any number behind the last row.
     live : uint64[n_leaves]
-        Which lanes of each leaf have a query that is registered.
+        The set of the lanes of each leaf whose query is registered.
     """
 
     ends: Int32s
@@ -59,9 +62,19 @@ class CornerTree(NamedTuple):
 
 @njit(cache=True)
 def build_tree(regions: Int32s, order: Int64s) -> CornerTree:
-    """Return the tree over ``regions`` (int32[m, d, 2], m >= 1) in ``order`` (int64[m]), none of them live yet.
+    """Return the tree over ``regions`` in the given order, without any live lane.
 
-    Raises nothing. O(m * d). Any order is right; one that puts distant corner points into a leaf makes the tree slow.
+    Parameters
+    ----------
+    regions : int32[m, d, 2], m >= 1
+        Places of the lower and upper ends.
+    order : int64[m]
+        The rows in the order of their lanes.
+
+    Notes
+    -----
+    Raises nothing. O(m * d). Any order gives right answers; one that puts distant corner points into a leaf makes the
+    tree slow.
     """
     n_rows, n_dims = regions.shape[:2]
     n_leaves = -(-n_rows // LEAF)
@@ -94,13 +107,17 @@ def build_tree(regions: Int32s, order: Int64s) -> CornerTree:
 
 @njit(cache=True, inline="always")
 def _widen(box: Int32s, least_lo: int, most_lo: int, least_hi: int, most_hi: int) -> None:
+    """Extend a box of corner points in one dimension, so that it includes the given least and greatest ends."""
     box[0], box[1] = min(box[0], least_lo), max(box[1], most_lo)
     box[2], box[3] = min(box[2], least_hi), max(box[3], most_hi)
 
 
 @njit(cache=True, inline="always")
 def _relation(box: Int32s, low: Int32s, high: Int32s) -> int:
-    """Return whether the rows of a node hold nothing, perhaps some, or all of the box of values [low, high]."""
+    """Return the relation of a tree node's rows to the box of values [low, high].
+
+    ``OUTSIDE``: no row meets the box. ``PARTLY``: some rows may meet it. ``WHOLLY``: every row holds all of it.
+    """
     relation = WHOLLY
     for k in range(low.size):
         if not (box[k, 0] <= high[k] and low[k] < box[k, 3]):
@@ -112,7 +129,17 @@ def _relation(box: Int32s, low: Int32s, high: Int32s) -> int:
 
 @njit(cache=True)
 def note_slots(tree: CornerTree, slots: Int32s, order: Int64s) -> None:
-    """Write into the tree which slot each lane has, and whether one (slots: int32[m], negative: none). O(m)."""
+    """Write into the tree the query slot of each lane, and which lanes are live. O(m).
+
+    Parameters
+    ----------
+    tree : CornerTree
+        Written.
+    slots : int32[m]
+        The query slot of each row; negative if the query was deregistered.
+    order : int64[m]
+        As for ``build_tree``.
+    """
     for leaf in range(tree.live.size):
         live = np.uint64(0)
         for lane in range(min(LEAF, order.size - leaf * LEAF)):
@@ -124,7 +151,7 @@ def note_slots(tree: CornerTree, slots: Int32s, order: Int64s) -> None:
 
 @njit(cache=True)
 def find_leaves(tree: CornerTree, low: Int32s, high: Int32s, leaves: Int32s) -> tuple[int, int]:
-    """Write the leaves of which some rows may meet a box of values, and those of which all hold all of it.
+    """Write the leaves of which some rows may meet a box of values, and those of which all rows hold all of it.
 
     Parameters
     ----------
@@ -132,16 +159,16 @@ def find_leaves(tree: CornerTree, low: Int32s, high: Int32s, leaves: Int32s) -> 
     low, high : int32[d]
         The box, both ends included.
     leaves : int32[2 * n_leaves], written
-        The first half has those of the first kind, the second half those of the other.
+        The first half has the leaves of the first kind, the second half those of the second kind.
 
     Returns
     -------
     n_partly, n_wholly : int
-        How many of each.
+        How many leaves of each kind there are.
 
     Notes
     -----
-    Raises nothing. The leaves of a node that holds all are not looked at.
+    Raises nothing. If all rows of a node hold the box, the nodes below it are not looked at.
     """
     partly, wholly = leaves[: tree.live.size], leaves[tree.live.size :]
     n_levels = tree.level_starts.size - 1
@@ -164,7 +191,7 @@ def find_leaves(tree: CornerTree, low: Int32s, high: Int32s, leaves: Int32s) -> 
         elif relation == PARTLY:
             first = node * FANOUT
             stop = min(first + FANOUT, tree.level_starts[level] - tree.level_starts[level - 1])
-            # Pushed backwards, so that leaves are met as they lie in memory.
+            # Pushed backwards, so that leaves are visited in the order in which they are in memory.
             for below in range(stop - 1, first - 1, -1):
                 stack[depth, 0], stack[depth, 1] = below, level - 1
                 depth += 1
@@ -185,9 +212,9 @@ def find_meeting(
     leaves : int32[2 * n_leaves], written
         Scratch.
     places : int32[n_leaves * LEAF], written
-        Where in the tree each live region lies that meets the box and does not hold all of it, ascending.
+        The lane in the tree of each live region that meets the box and does not hold all of it, ascending.
     whole : int32[n_leaves * LEAF], written
-        Query slots of the live regions that hold all of it.
+        The query slots of the live regions that hold all of it.
 
     Returns
     -------
@@ -227,7 +254,7 @@ def _compare(box: Int32s, ends: Int32s, low: Int32s, high: Int32s, met: Bytes, h
     for k in range(low.size):
         low_k, high_k = low[k], high[k]
         if box[k, 1] <= low_k and high_k < box[k, 2]:
-            continue  # all of them hold it in this dimension
+            continue  # all rows hold it in this dimension
         for lane in range(LEAF):
             lo, hi = ends[k, 0, lane], ends[k, 1, lane]
             met[lane] &= np.uint8((lo <= high_k) & (low_k < hi))
@@ -236,17 +263,18 @@ def _compare(box: Int32s, ends: Int32s, low: Int32s, high: Int32s, met: Bytes, h
 
 @njit(cache=True)
 def stab_each(tree: CornerTree, values: Int32s) -> tuple[Int32s, Int32s, Int8s, int]:
-    """Return the queries whose region holds each value: immediate processing, each a data cluster of one.
+    """Return the queries whose region holds each value: immediate processing, each value a cluster of one.
 
     Parameters
     ----------
     tree : CornerTree
     values : int32[d, n]
+        Places.
 
     Returns
     -------
     rows, queries : int32[k]
-        Which of the n values, ascending, and query slots.
+        The number of the value, ascending, and the query slot.
     signs : int8[k]
         All +1.
     visits : int
@@ -291,6 +319,6 @@ def _hold(box: Int32s, ends: Int32s, value: Int32s, held: Bytes) -> None:
     for k in range(value.size):
         value_k = value[k]
         if box[k, 1] <= value_k < box[k, 2]:
-            continue  # all of them hold it in this dimension
+            continue  # all rows hold it in this dimension
         for lane in range(LEAF):
             held[lane] &= np.uint8((ends[k, 0, lane] <= value_k) & (value_k < ends[k, 1, lane]))

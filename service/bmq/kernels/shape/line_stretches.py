@@ -1,12 +1,15 @@
-"""The stretches of straight lines that lie inside polygons and circles on the globe. Arrays in, numbers out.
+"""Finds the stretches of straight lines inside polygons and inside circles on the globe. Arrays in, numbers out.
 
 previous ──────┃▓▓▓▓▓┃────┃▓▓▓┃──── current         fractions of the way at which it meets a border;
          0.2 ┃   0.4 ┃ 0.6 ┃ 0.7 ┃                  between two of them all points are inside, or none
 
-A circle on the globe is no circle in degrees, and its border has no formula to solve: how far the line is from it is
-looked at in steps of a degree and where it comes nearest, and where the sign changes between two looks is found by
-bisection. That is near enough for any circle with one nearest point on the way; of those that the line comes near to
-twice, as it can around half the globe, a visit shorter than a step may be missed.
+A circle on the globe is not a circle in degrees, and no formula gives the points at which a line meets its border. So
+the distance of the line from the circle is computed in steps of one degree, and where the line comes nearest. Where its
+sign changes between two of these points, bisection finds the border. This finds every visit of a circle to which the
+line has one nearest point. A line can have two, as it can around half the globe; then a visit shorter than a step may
+be missed.
+
+Knows lines, edges and circles. It must not know streams, queries or times.
 """
 
 import numpy as np
@@ -15,17 +18,17 @@ from numba import njit
 from bmq.kernels.shape.shape_tests import haversine_metres
 from bmq.records import Float64s, Int32s, Int64s
 
-# Stretches shorter than this part of the way are none, and those that are not longer than what their ends are in doubt
-# by: a touched corner is two meetings that rounding tells apart.
+# A stretch shorter than this share of the way is dropped. So is a stretch that is not longer than the rounding error of
+# its ends: a line that touches a corner meets two edges there, and rounding makes two different fractions of it.
 SHORTEST = 1e-12
-# How far off a coordinate may be, as a part of it: some roundings. At 5 000 000 m that is 0.01 µm.
+# How far off a coordinate may be, as a share of it: some roundings. At 5 000 000 m that is 0.01 µm.
 DOUBT = 2e-15
-# An edge is met also this part of it beyond its ends, lest a corner that the line runs through be met by none of its
-# edges. That is a point more to look at, no visit more.
+# An edge counts as met also if the line passes beyond its ends by up to this share of it. Else a line through a corner
+# might meet neither of its edges. This adds a point to look at, and never a visit.
 _BEYOND_ENDS = 1e-3
 STEP_DEGREES = 1.0
-_BISECTIONS = 53  # to the last bit of a fraction
-_SECTIONS = 60  # each leaves two thirds of two steps: closer than the distance, flat at its smallest, can tell apart
+_BISECTIONS = 53  # down to the last bit of a fraction
+_SECTIONS = 60  # each leaves 2/3, of two steps at first; 60 exceed the precision of a distance near its minimum
 
 
 @njit(cache=True)
@@ -39,19 +42,20 @@ def polygon_stretches(
     edge_starts : int64[n_shapes + 1]
         The edges of shape s are ``edges[edge_starts[s]:edge_starts[s + 1]]``.
     edges : float64[n, 4]
-        x and y of both ends, all rings.
+        x and y of both ends; the edges of all rings.
     shapes : int32[m]
+        The polygon of each line.
     lines : float64[m, 4]
-        x and y of the begin, and the way to the end.
+        x and y of the begin of each line, and x and y of its end less those of its begin.
 
     Returns
     -------
     int64[k], float64[k], float64[k]
-        Which of the m, and the fractions of the way at which the stretch begins and ends; ascending.
+        The number of the line, and the fractions of its way at which the stretch begins and ends; ascending.
 
     Notes
     -----
-    Raises nothing. O(e) for a polygon of e edges, and e for each edge met.
+    Raises nothing. O(e) for a polygon of e edges, and O(e) more for each edge that the line meets.
     """
     n_most = 0
     widest = 0
@@ -62,7 +66,7 @@ def polygon_stretches(
     which = np.empty(n_most, dtype=np.int64)
     begins = np.empty(n_most, dtype=np.float64)
     ends = np.empty(n_most, dtype=np.float64)
-    doubts = np.empty((n_most, 2), dtype=np.float64)  # of begin and end
+    doubts = np.empty((n_most, 2), dtype=np.float64)  # the doubt of each begin and end
     meets = np.empty((widest + 2, 2), dtype=np.float64)
     n = 0
     for i in range(shapes.size):
@@ -85,7 +89,7 @@ def polygon_stretches(
 
 @njit(cache=True)
 def _meet(edges: Float64s, start: int, stop: int, line: Float64s, meets: Float64s) -> int:
-    """Write where the line meets an edge, 0 and 1 besides: the fraction, ascending, and its doubt; return how many."""
+    """Write the fractions at which the line meets edges, and 0 and 1, ascending, with their doubts; return how many."""
     x, y, dx, dy = line[0], line[1], line[2], line[3]
     meets[0], meets[1] = (0.0, 0.0), (1.0, 0.0)
     n = 2
@@ -94,7 +98,7 @@ def _meet(edges: Float64s, start: int, stop: int, line: Float64s, meets: Float64
         ex, ey = edges[e, 2] - edges[e, 0], edges[e, 3] - edges[e, 1]
         across = dx * ey - dy * ex
         if across == 0.0:
-            continue  # side by side: the edges at its ends are met in its place
+            continue  # parallel: the line meets the edges beside this one instead
         fraction = (x1 * ey - y1 * ex) / across
         on_edge = (x1 * dy - y1 * dx) / across
         if 0.0 < fraction < 1.0 and -_BEYOND_ENDS <= on_edge <= 1.0 + _BEYOND_ENDS:
@@ -102,7 +106,7 @@ def _meet(edges: Float64s, start: int, stop: int, line: Float64s, meets: Float64
             y_doubt = DOUBT * max(abs(y), abs(y + dy), abs(edges[e, 1]), abs(edges[e, 3]))
             doubt = (x_doubt * abs(ey) + y_doubt * abs(ex)) / abs(across)
             k = n
-            while meets[k - 1, 0] > fraction:  # the first one is 0
+            while meets[k - 1, 0] > fraction:  # this ends, because the first fraction is 0
                 meets[k] = meets[k - 1]
                 k -= 1
             meets[k] = fraction, doubt
@@ -112,7 +116,7 @@ def _meet(edges: Float64s, start: int, stop: int, line: Float64s, meets: Float64
 
 @njit(cache=True)
 def _holds(edges: Float64s, start: int, stop: int, line: Float64s, fraction: float) -> bool:
-    """Return whether the polygon holds the point of the line, by the rule of `kernels.shape.shape_tests`."""
+    """Return whether the polygon holds the point at ``fraction``, by the rule of `kernels.shape.shape_tests`."""
     x, y, dx, dy = line[0], line[1], line[2], line[3]
     at_x, at_y = x + fraction * dx, y + fraction * dy
     n_crossed = 0
@@ -135,18 +139,18 @@ def globe_stretches(circles: Float64s, lines: Float64s) -> tuple[Int64s, Float64
     Parameters
     ----------
     circles : float64[m, 4]
-        Longitude and latitude of the centre in degrees, the radius in metres, and what is not looked at.
+        Longitude and latitude of the centre in degrees, the radius in metres, and a number that is ignored.
     lines : float64[m, 4]
-        Longitude and latitude of the begin, and the way to the end, in degrees.
+        Longitude and latitude of the begin of each line, and those of its end less those of its begin, in degrees.
 
     Returns
     -------
     int64[k], float64[k], float64[k]
-        As of `polygon_stretches`.
+        The same as from `polygon_stretches`.
 
     Notes
     -----
-    Raises nothing. O(degrees of the way) for a line, and some hundred distances.
+    Raises nothing. A line costs O(degrees of its way) and some hundred distances.
     """
     which, begins, ends = np.empty(16, dtype=np.int64), np.empty(16), np.empty(16)
     n = 0
@@ -173,7 +177,7 @@ def globe_stretches(circles: Float64s, lines: Float64s) -> tuple[Int64s, Float64
 
 @njit(cache=True)
 def _looks(circle: Float64s, line: Float64s) -> Float64s:
-    """Return the fractions at which the line is looked at, ascending: in steps, and where it comes nearest."""
+    """Return the fractions at which to compute the distance, ascending: in steps, and where the line comes nearest."""
     n_steps = 2 + int(max(abs(line[2]), abs(line[3])) / STEP_DEGREES)
     looks = np.empty(n_steps + 2, dtype=np.float64)
     best, least = 0, np.inf
@@ -196,13 +200,14 @@ def _looks(circle: Float64s, line: Float64s) -> Float64s:
 
 @njit(cache=True)
 def _beyond(circle: Float64s, line: Float64s, fraction: float) -> float:
-    """Return how far outside the circle the point of the line is, in metres."""
+    """Return how far outside the circle the point at ``fraction`` is, in metres; negative inside."""
     lon, lat = line[0] + fraction * line[2], line[1] + fraction * line[3]
     return float(haversine_metres(circle[0], circle[1], lon, lat) - circle[2])
 
 
 @njit(cache=True)
 def _bisect(circle: Float64s, line: Float64s, inside: float, outside: float) -> float:
+    """Return the fraction of the border, given one inside the circle and one outside; the result is inside."""
     for _ in range(_BISECTIONS):
         middle = (inside + outside) / 2
         if _beyond(circle, line, middle) <= 0.0:

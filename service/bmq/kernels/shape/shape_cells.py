@@ -1,7 +1,7 @@
 """The cells of the plane that list the shapes whose border passes through them. Pure: arrays in, arrays out.
 
-The border is cut into parts, and a part is listed in all cells that its bounding box meets: more than it passes
-through, and never fewer. An entry has the box around all parts of a border in its cell:
+Each border is cut into parts, and a part is listed in all cells that its bounding box meets. These may be more cells
+than the part passes through, but never fewer. An entry has the box around all parts of a border in its cell:
 
       +--------+--------+        cell (row, column) is number ``row * n_columns + column``
       |  ┌────┐|        |
@@ -9,6 +9,8 @@ through, and never fewer. An entry has the box around all parts of a border in i
       |  | /  ||        |
       |  └/───┘|        |
       +-/------+--------+
+
+Knows borders of shapes and cells. It must not know moves, nor how many cells there should be.
 """
 
 import math
@@ -21,44 +23,45 @@ from bmq.kernels.border.grid_cells import step_of
 from bmq.kernels.shape.shape_tests import EARTH_RADIUS_METRES, POLYGON, Shapes, edges_of
 from bmq.records import Bools, Float64s, Int32s
 
-# A circle is cut into slices of equal angle, on both sides. Fewer make boxes that reach further from the border, more
-# make registering slower; no answer depends on it.
+# A circle is cut into slices of equal angle, on both sides. Fewer slices make boxes that reach further from the border,
+# more slices make registering slower; no answer depends on the number.
 SLICES = 32
-# How far the test of a float may be from the true border, as a share of the coordinates: its error is below 16
-# roundings, of 2 ** -53 each.
+# How far the border that the test computes may be from the true border, as a share of the coordinates: the error of the
+# test is below 16 roundings, of 2 ** -53 each.
 SLACK = 2.0**-48
-CIRCLE_SLACK = 2.0**-30  # of sines and square roots; as a share of the coordinates and the radius
+CIRCLE_SLACK = 2.0**-30  # includes the errors of sines and square roots; as a share of the coordinates and the radius
 
-# What a cell lists: a row of the query table, and the places between which its border is there.
+# An entry of a cell: a row of the query table, and the least and greatest places of its border within the cell.
 ENTRY = np.dtype([(name, np.int32) for name in ("row", "low_x", "high_x", "low_y", "high_y")])
 Entries = npt.NDArray[np.void]
 
 
 @njit(cache=True)
 def border_segments(shapes: Shapes, slots: Int32s, on_globe: bool) -> tuple[Float64s, Int32s, Bools]:
-    """Return what the borders of shapes are made of.
+    """Return the segments of which the borders of shapes consist.
 
     Parameters
     ----------
     shapes : Shapes
     slots : int32[m]
-        Query slots by row; a negative one has no border.
+        Query slots by row; a row with a negative slot has no border.
     on_globe : bool
         Whether x and y are longitude and latitude.
 
     Returns
     -------
     segments : float64[5, k]
-        x and y of one end, of the other end, and how far the tested border may be from the true one.
+        x and y of one end, x and y of the other end, and how far the computed border may be from the true one.
     rows : int32[k]
-        Ascending.
+        The row of each segment, ascending.
     is_straight : bool[k]
-        Whether the border is the line between both ends, else it is anywhere in the box that has them as corners.
+        True: the border is the straight line between both ends. False: it is somewhere in the box with the ends as
+        corners.
 
     Notes
     -----
-    Raises nothing. A slice of a circle lies between two latitudes (or y); its half-width changes from that of one
-    to that of the other, and where the circle is widest up to the largest one.
+    Raises nothing. A slice of a circle lies between two latitudes (or y). Its half-width changes from the one at the
+    first latitude to the one at the second; in the slice where the circle is widest it reaches the largest half-width.
     """
     n_segments = 0
     for slot in slots:
@@ -68,7 +71,7 @@ def border_segments(shapes: Shapes, slots: Int32s, on_globe: bool) -> tuple[Floa
     segments = np.empty((5, n_segments), dtype=np.float64)
     rows = np.empty(n_segments, dtype=np.int32)
     is_straight = np.empty(n_segments, dtype=np.bool_)
-    # Degrees are compared after 360 was added, perhaps.
+    # The test may add 360 to degrees before it compares them.
     least_scale = 360.0 if on_globe else 0.0
     k = 0
     for row in range(slots.size):
@@ -87,7 +90,7 @@ def border_segments(shapes: Shapes, slots: Int32s, on_globe: bool) -> tuple[Floa
         if on_globe:
             radius = math.degrees(radius / EARTH_RADIUS_METRES)
         slack = CIRCLE_SLACK * (max(abs(x), abs(y), least_scale) + radius)
-        # On the globe a circle is widest beyond its centre's latitude.
+        # On the globe, a circle is widest on a latitude beyond that of its centre.
         widest_y = _widest_latitude(y, radius) if on_globe else y
         low_y, low_width = y - radius, 0.0
         for part in range(SLICES):
@@ -107,7 +110,7 @@ def border_segments(shapes: Shapes, slots: Int32s, on_globe: bool) -> tuple[Floa
 
 @njit(cache=True)
 def _half_width(on_globe: bool, y: float, radius: float, at: float) -> float:
-    """Return half the width of a circle around (any, ``y``) at ``at``; all in degrees on the globe."""
+    """Return half the width at height ``at`` of a circle around (any, ``y``); on the globe in degrees throughout."""
     if not on_globe:
         return math.sqrt(max(0.0, radius * radius - (at - y) * (at - y)))
     lat, centre = math.radians(at), math.radians(y)
@@ -117,7 +120,7 @@ def _half_width(on_globe: bool, y: float, radius: float, at: float) -> float:
 
 @njit(cache=True)
 def _widest_latitude(lat: float, radius: float) -> float:
-    """Return the latitude at which a circle on the globe is widest; all three in degrees."""
+    """Return the latitude at which a circle around latitude ``lat`` is widest; all numbers are in degrees."""
     return math.degrees(math.asin(math.sin(math.radians(lat)) / math.cos(math.radians(radius))))
 
 
@@ -131,15 +134,16 @@ def parts_of(
     ----------
     segments, rows, is_straight : from ``border_segments``
     n_parts : int32[k]
-        Into how many boxes to cut each segment that is straight.
+        Into how many parts to cut each straight segment.
     on_globe : bool
-        Whether boxes that reach beyond longitudes -180 and 180 come back on the other side.
+        Whether boxes that reach beyond longitude -180 or 180 continue on the other side.
 
     Returns
     -------
     lows, highs : float64[2, n]
+        The lower and the upper corner of each box.
     rows : int32[n]
-        Ascending.
+        The row of each box, ascending.
 
     Notes
     -----
@@ -158,7 +162,7 @@ def parts_of(
         begin_x, begin_y = from_x, from_y
         for part in range(n_of_this):
             share = (part + 1) / n_of_this
-            # Not from the step: the last one has to end where the segment does.
+            # Not computed by adding steps: the last part has to end exactly where the segment ends.
             end_x = to_x if part == n_of_this - 1 else from_x + share * (to_x - from_x)
             end_y = to_y if part == n_of_this - 1 else from_y + share * (to_y - from_y)
             low_x, high_x = min(begin_x, end_x) - slack, max(begin_x, end_x) + slack
@@ -179,21 +183,23 @@ def parts_of(
 def listed_entries(
     low_places: Int32s, high_places: Int32s, rows: Int32s, n_columns: int, n_rows: int, last_entry: Int32s
 ) -> tuple[Int32s, Entries]:
-    """Return what the cells list: each row once in a cell, with the box around all its parts there.
+    """Return the entries of the cells: each row at most once in a cell, with the box around all its parts there.
 
     Parameters
     ----------
     low_places, high_places : int32[2, n]
-        Of the ends of boxes, from `kernels.border.ranks.places_of`.
+        The places of the corners of boxes, from `kernels.border.ranks.places_of`.
     rows : int32[n]
-        Whose boxes they are, ascending.
+        The row of each box, ascending.
     n_columns, n_rows : int
+        How many columns and rows of cells there are.
     last_entry : int32[n_cells]
-        Any numbers; written: the last entry of each cell.
+        Scratch with any content; afterwards the last entry of each cell.
 
     Returns
     -------
     cells : int32[k]
+        The cell of each entry.
     entries : ENTRY[k]
 
     Notes
@@ -230,16 +236,17 @@ def listed_entries(
 
 @njit(cache=True)
 def sort_by_cell(cells: Int32s, listed: Entries, stops: Int32s, entries: Entries) -> None:
-    """Write each of ``listed`` to its cell. Raises nothing; O(k).
+    """Write the entries sorted by their cells. Raises nothing; O(k).
 
     Parameters
     ----------
     cells : int32[k]
+        The cell of each entry.
     listed : ENTRY[k]
     stops : int32[n_cells + 1]
-        Where each cell ends; becomes where it begins.
+        On entry, where each cell ends; on return, where it begins.
     entries : ENTRY[k + 1]
-        Written; one more than the cells hold, as ``crossed_shapes`` needs.
+        Written; the last one belongs to no cell, as ``crossed_shapes`` needs.
     """
     for k in range(cells.size - 1, -1, -1):
         stops[cells[k]] -= 1

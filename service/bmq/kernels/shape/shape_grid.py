@@ -1,6 +1,6 @@
-"""Which shapes a move enters or leaves. Pure: arrays in, numbers out.
+"""Finds the shapes that a move enters or leaves. Pure: arrays in, numbers out.
 
-A move can only change sides where some way from prev to cur meets a border. The way is an angle here:
+A move can only change sides of a border that some way from prev to cur meets. Here the way has one corner:
 
       +------+------+------+
       |      |   a  |  cur |        a and b are looked at, c is not
@@ -10,7 +10,9 @@ A move can only change sides where some way from prev to cur meets a border. The
       |  c   |  b   |      |
       +------+------+------+
 
-What is met is tested exactly at both ends.
+Shapes whose border may be met are tested exactly at both ends of the move.
+
+Knows cells, moves and shapes. It must not know streams, nor how many cells there should be.
 """
 
 import numpy as np
@@ -22,7 +24,7 @@ from bmq.kernels.shape.shape_tests import Shapes, slab_at, slab_holds
 from bmq.kernels.tables.buffers import make_room
 from bmq.records import Bools, Float64s, Int8s, Int32s, Int64s
 
-# Moves that are looked up together, so that the processor need not wait for one load after another.
+# The number of moves that are looked up together, so that the processor can run many loads at once.
 BLOCK = 64
 
 
@@ -44,61 +46,67 @@ def crossed_shapes(
 ) -> tuple[Int32s, Int32s, Int8s, int]:
     """Return the queries that each move enters or leaves.
 
-    Four steps for a block of moves: (1) find the runs of cells on each way, and their entries; (2) keep those whose
-    border the way may meet; (3) each once; (4) test both ends exactly. Within a step no load waits for another.
+    The moves are handled in blocks, and each block in four steps: (1) find the runs of cells on each way, and their
+    entries; (2) keep the entries whose border the way may meet; (3) keep each shape only once for a move; (4) test both
+    ends exactly. Within a step no load depends on another one.
 
     Parameters
     ----------
     n_columns, n_rows : int
+        How many columns and rows of cells there are.
     starts : int32[n_cells + 1]
         Cell c lists ``entries[starts[c]:starts[c + 1]]``.
     entries : ENTRY[n_entries + 1]
-        The first entry of a cell is read before it is known whether it has one.
+        The last one belongs to no cell: the kernel reads the first entry of a cell before it knows whether there is
+        one.
     slots : int32[m]
-        Query slot of each row, negative where it was deregistered.
+        The query slot of each row; negative if the query was deregistered.
     shapes : Shapes
     previous, current : float64[2, n]
-        From where, to where; finite.
+        Where each move begins and ends; finite.
     previous_places, current_places : int32[2, n]
-        Their places, from `kernels.border.ranks.places_of`.
+        The places of these values, from `kernels.border.ranks.places_of`.
     longest : int
-        A move that would meet more cells is not looked at.
+        A move whose way has more cells than this is not looked at.
     last_move : int64[m]
-        Zeros; written: the last move that looked at each row, plus 1.
+        Zeros on entry; written: 1 + the number of the last move that looked at each row.
     is_far : bool[n]
-        Written: which moves were not looked at.
+        Written: whether the move was not looked at.
 
     Returns
     -------
     rows, queries : int32[k]
-        Which of the n moves, ascending, and query slots.
+        The number of the move, ascending, and the query slot.
     signs : int8[k]
+        +1 if the move enters the query's region, -1 if it leaves it.
     visits : int
         How many entries were looked at.
 
     Notes
     -----
-    Raises nothing. Who stays clear of a shape's border does not change sides, so the way may be any; and a border that
-    it meets in a cell is listed there, since places never fall as values rise.
+    Raises nothing. A stream whose way does not meet a shape's border does not change sides of it, so any way may be
+    used for the search. A border that the way meets in a cell is listed in that cell, because places never fall as
+    values rise.
     """
     n_moves = previous.shape[1]
     rows = np.empty(n_moves, dtype=np.int32)
     queries = np.empty(n_moves, dtype=np.int32)
     signs = np.empty(n_moves, dtype=np.int8)
     n_found, visits = 0, 0
-    # Of each run of cells: the first and the last one, later its entries; and whose it is.
+    # For each run of cells: its first cell and the one after its last, later its entries instead; and the move of the
+    # run.
     firsts = np.empty((longest + 1) * BLOCK, dtype=np.int64)
     stops = np.empty((longest + 1) * BLOCK, dtype=np.int64)
     run_moves = np.empty((longest + 1) * BLOCK, dtype=np.int64)
-    touched = np.empty((longest + 1) * BLOCK, dtype=np.int32)  # only to have read what comes next
+    touched = np.empty((longest + 1) * BLOCK, dtype=np.int32)  # never read: writing it loads what comes next
     touched_edges = np.empty(64 * BLOCK, dtype=np.float64)
     met_rows, met_moves = np.empty(64 * BLOCK, dtype=np.int64), np.empty(64 * BLOCK, dtype=np.int64)
     met_slots = np.empty(64 * BLOCK, dtype=np.int64)
-    # Of each candidate: the edges at the height of prev, then of cur.
+    # For each candidate: the edges at the height of prev, then those at the height of cur.
     starts_of_edges = np.empty((2, 64 * BLOCK), dtype=np.int64)
     stops_of_edges = np.empty((2, 64 * BLOCK), dtype=np.int64)
     for block in range(0, n_moves, BLOCK):
-        # 1.
+        # 1. Find the runs of cells on each way, and their entries.
         n_runs = 0
         for i in range(block, min(block + BLOCK, n_moves)):
             from_column = step_of(previous_places[0, i], n_columns)
@@ -111,13 +119,13 @@ def crossed_shapes(
             firsts[n_runs], stops[n_runs] = line + min(from_column, to_column), line + max(from_column, to_column) + 1
             run_moves[n_runs] = i
             n_runs += 1
-            # Along the column of cur without the corner, which was met.
+            # Along the column of cur, without the corner, which is in the first run.
             for line in range(min(from_line, to_line), max(from_line, to_line) + 1):
                 if line != from_line:
                     cell = line * n_columns + to_column
                     firsts[n_runs], stops[n_runs], run_moves[n_runs] = cell, cell + 1, i
                     n_runs += 1
-        # Each load alone in its loop, so that many are on their way at once.
+        # Each kind of load has a loop of its own, so that many loads run at once.
         n_entries = 0
         for run in range(n_runs):
             firsts[run], stops[run] = starts[firsts[run]], starts[stops[run]]
@@ -131,7 +139,8 @@ def crossed_shapes(
             touched_edges = np.empty(2 * n_entries, dtype=np.float64)
             starts_of_edges = np.empty((2, 2 * n_entries), dtype=np.int64)
             stops_of_edges = np.empty((2, 2 * n_entries), dtype=np.int64)
-        # 2. Written always and counted where met: no branch waits for an entry.
+        # 2. Keep the entries whose border the way may meet. Each is written and then counted only if it is kept, so
+        # that no branch has to wait for an entry to be loaded.
         n_met = 0
         for run in range(n_runs):
             i = run_moves[run]
@@ -144,7 +153,7 @@ def crossed_shapes(
                 met_rows[n_met], met_moves[n_met] = entries[e]["row"], i
                 is_met = (low_y <= from_y) & (from_y <= high_y) & (low_x <= max_x) & (min_x <= high_x)
                 n_met += is_met | ((low_x <= to_x) & (to_x <= high_x) & (low_y <= max_y) & (min_y <= high_y))
-        # 3.
+        # 3. Keep each shape only once for a move.
         n_new = 0
         for k in range(n_met):
             row, i = met_rows[k], met_moves[k]
@@ -152,7 +161,7 @@ def crossed_shapes(
             met_slots[n_new], met_moves[n_new] = slot, i
             n_new += (last_move[row] != i + 1) & (slot >= 0)
             last_move[row] = i + 1
-        # 4.
+        # 4. Test both ends exactly.
         for k in range(n_new):
             slot, i = met_slots[k], met_moves[k]
             starts_of_edges[0, k] = slab_at(shapes, slot, previous[1, i])

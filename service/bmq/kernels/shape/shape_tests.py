@@ -1,4 +1,4 @@
-"""Whether a polygon or a circle holds a value. Pure: arrays in, booleans out.
+"""Tests whether a polygon or a circle holds a value. Pure: arrays in, booleans out.
 
 A polygon holds a point if a ray from it to +x crosses an odd number of edges, over all its rings:
 
@@ -6,8 +6,10 @@ A polygon holds a point if a ray from it to +x crosses an odd number of edges, o
     slab 1   · (x, y) ···>/      not its upper one. So two polygons that share an edge do the same arithmetic on it,
     slab 0          low          and a point on it is in exactly one of them. A horizontal edge has no point.
 
-Only edges at the height of the point can be crossed. So a polygon is cut into slabs of equal height, and each has
-copies of the edges that reach into it: a few, beside each other in memory.
+The ray can only cross edges at the height of the point. So a polygon is cut into slabs of equal height, and each slab
+has copies of the edges that reach into it: a few edges, beside each other in memory.
+
+Knows shapes by query slot and values. It must not know cells, moves or streams.
 """
 
 import math
@@ -20,12 +22,13 @@ from numba import njit
 from bmq.records import Bools, Float64s, Int32s, Int64s
 
 NOTHING, POLYGON, CIRCLE, CIRCLE_ON_GLOBE = 0, 1, 2, 3
-EARTH_RADIUS_METRES = 6_371_008.8  # the mean one
+EARTH_RADIUS_METRES = 6_371_008.8  # the mean radius
 
-# What is known of a query slot, in one cache line.
-#   kind: one of the constants; n_slabs, first_slab: slab k of the shape begins at ``slabs[first_slab + k]``
-#   bottom, slabs_per_unit: the lower end of slab 0, and how many there are to a unit of y
-#   east: where the shape lies over the antimeridian its largest longitude, above 180; else -inf
+# The record of a query slot takes one cache line.
+#   kind: one of the constants above
+#   n_slabs, first_slab: slab k of the shape begins at edge ``slabs[first_slab + k]``
+#   bottom, slabs_per_unit: the lower end of slab 0, and how many slabs there are to one unit of y
+#   east: of a polygon on the globe its largest longitude, above 180 if it lies across the antimeridian; else -inf
 RECORD = np.dtype(
     [
         ("kind", np.int32),
@@ -46,10 +49,10 @@ class Shapes(NamedTuple):
     ----------
     records : RECORD[n_slots]
     slabs : int64[n]
-        The first edge of each slab; one more for each shape, where its last slab ends.
+        The number of the first edge of each slab; each shape has one more number, where its last slab ends.
     edges : float64[n_edges, 4]
         Of a polygon: x and y of the lower end, x and y of the upper end. Of a circle, in its one slab: x and y of the
-        centre, the radius, 0.
+        centre, the radius (on the globe in metres), 0.
     """
 
     records: Records
@@ -61,14 +64,14 @@ class Shapes(NamedTuple):
 def slab_of(y: float, bottom: float, slabs_per_unit: float, n_slabs: int) -> int:
     """Return the slab at the height ``y``; it never falls as ``y`` rises."""
     position = (y - bottom) * slabs_per_unit
-    # NaN, which infinity times 0 gives, becomes 0.
+    # NaN, the product of infinity and 0, becomes 0.
     position = position if position > 0.0 else 0.0
     return int(position if position < n_slabs - 1.0 else n_slabs - 1.0)
 
 
 @njit(cache=True, inline="always")
 def edges_of(shapes: Shapes, slot: int) -> tuple[int, int]:
-    """Return the first of a shape's edges, and the one behind its last; those that are in two slabs come twice."""
+    """Return the first of a shape's edges, and the one behind its last; an edge that is in two slabs comes twice."""
     first = shapes.records[slot]["first_slab"]
     return shapes.slabs[first], shapes.slabs[first + shapes.records[slot]["n_slabs"]]
 
@@ -84,15 +87,25 @@ def slab_at(shapes: Shapes, slot: int, y: float) -> int:
 def slab_holds(shapes: Shapes, slot: int, start: int, stop: int, x: float, y: float) -> bool:
     """Return whether the shape in ``slot`` holds (x, y), given the edges of the slab at that height.
 
+    Parameters
+    ----------
+    shapes : Shapes
+    slot : int
+    start, stop : int
+        The edges of the slab that ``slab_at`` gives for ``y``.
+    x, y : float
+        Finite.
+
     Notes
     -----
-    Raises nothing; O(edges of the slab). A circle is closed, and on the globe its distances are great circles by the
+    Raises nothing; O(edges of the slab). A circle is closed. Its distances on the globe are great circles by the
     haversine formula.
     """
     kind, edges = shapes.records[slot]["kind"], shapes.edges
     if kind == POLYGON:
         n_crossed = _n_crossed(edges, start, stop, x, y)
-        # No part of it lies twice on the globe, so it holds the place under one of its two names at most.
+        # On the globe, x and x + 360 are the same place. A polygon does not cover a place twice, so it holds at most
+        # one of them.
         if x + 360.0 < shapes.records[slot]["east"]:
             n_crossed += _n_crossed(edges, start, stop, x + 360.0, y)
         return bool(n_crossed & 1)
@@ -109,9 +122,10 @@ def _n_crossed(edges: Float64s, start: int, stop: int, x: float, y: float) -> in
     for e in range(start, stop):
         low_x, low_y, high_x, high_y = edges[e, 0], edges[e, 1], edges[e, 2], edges[e, 3]
         is_left = (high_x - low_x) * (y - low_y) - (x - low_x) * (high_y - low_y) > 0.0
-        # Rounding must not say otherwise than the bounding box of the shape on the other side.
+        # A point left of both ends is left of the edge, whatever rounding gives. The bounding box of a shape on the
+        # other side of the edge does not hold such a point, and the test must not contradict that box.
         is_left |= x < min(low_x, high_x)
-        # & and not `and`: a guess whether an edge is met is wrong as often as right.
+        # & and not `and`: the processor would guess wrong as often as right whether the ray meets an edge.
         n_crossed += (low_y <= y) & (y < high_y) & is_left
     return n_crossed
 
@@ -120,17 +134,18 @@ def _n_crossed(edges: Float64s, start: int, stop: int, x: float, y: float) -> in
 def cut_polygon(
     vertices: Float64s, ring_starts: Int64s, edges_per_slab: int, most_copies: int
 ) -> tuple[float, float, float, Int64s, Float64s]:
-    """Return the edges of a polygon by slab.
+    """Return the edges of a polygon, sorted into slabs.
 
     Parameters
     ----------
     vertices : float64[n, 2]
-        Of all rings, each closed, with an edge at least.
+        The vertices of all rings; each ring is closed and has at least one edge.
     ring_starts : int64[n_rings + 1]
+        Ring r has the vertices ``ring_starts[r]`` to ``ring_starts[r + 1]``.
     edges_per_slab : int
-        How many slabs there are to be.
+        There is one slab for so many edges, unless that makes too many copies.
     most_copies : int
-        Of an edge on average, from which on slabs are made twice as high.
+        If edges have more copies than this on average, slabs are made twice as high, until they have not.
 
     Returns
     -------
@@ -140,6 +155,7 @@ def cut_polygon(
     starts : int64[n_slabs + 1]
         Where each slab begins in ``copies``.
     copies : float64[n_copies, 4]
+        As in ``Shapes.edges``.
 
     Notes
     -----
@@ -180,7 +196,7 @@ def cut_polygon(
 
 @njit(cache=True)
 def haversine_metres(from_lon: float, from_lat: float, lon: float, lat: float) -> float:
-    """Return the great-circle distance of two places in degrees, in metres. Raises nothing."""
+    """Return the great-circle distance of two places, given in degrees, in metres. Raises nothing."""
     sine_lat = math.sin(math.radians(lat - from_lat) / 2)
     sine_lon = math.sin(math.radians(lon - from_lon) / 2)
     share = sine_lat * sine_lat + math.cos(math.radians(from_lat)) * math.cos(math.radians(lat)) * sine_lon * sine_lon
@@ -200,7 +216,7 @@ def held_values(shapes: Shapes, slots: Int32s, values: Float64s) -> Bools:
 
     Notes
     -----
-    Raises nothing. O(edges) a pair; who asks has looked at bounding boxes before.
+    Raises nothing. O(edges of a slab) for each value; the caller has tested bounding boxes before.
     """
     held = np.empty(slots.size, dtype=np.bool_)
     for i in range(slots.size):

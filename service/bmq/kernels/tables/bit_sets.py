@@ -1,4 +1,7 @@
-"""Words of 64 bits as sets of 64 things: how many, which, and rows made columns. Pure: numbers in, numbers out."""
+"""Words of 64 bits as sets of 64 things: counts members, lists them, turns rows into columns. Numbers in and out.
+
+Pure. Knows bits only; it must not know what a member stands for.
+"""
 
 import numpy as np
 from numba import njit
@@ -6,13 +9,14 @@ from numba import njit
 from bmq.records import Bytes, Int32s, UInt64s
 
 WORD = 64
-AT_ONCE = 6  # members written at once; with 4 or 8 a tenth slower where a tenth of the bits is set
+AT_ONCE = 6  # members written in one round; where a tenth of the bits is set, 4 and 8 took a tenth longer
 
 _ONE = np.uint64(1)
 _PAIRS, _FOURS, _EIGHTS = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333), np.uint64(0x0F0F0F0F0F0F0F0F)
 _BYTES = np.uint64(0x0101010101010101)
 _GATHER = np.uint64(0x0102040810204080)
-# Halves of ever smaller squares: those bits of a row that change places with the row so many below.
+# Masks for ever smaller squares of a bit matrix, 32 to 1 bits wide: the bits of a row that change places with bits of
+# the row below it at that distance.
 _MASKS = np.array(
     [
         0x00000000FFFFFFFF,
@@ -28,7 +32,10 @@ _MASKS = np.array(
 
 @njit(cache=True, inline="always")
 def count_bits(word: np.uint64) -> np.uint64:
-    """Return how many bits are set. The compiler knows the pattern: one instruction, where the processor has it."""
+    """Return how many bits of ``word`` are set.
+
+    The compiler recognises the pattern and uses one instruction if the processor has it.
+    """
     word = word - ((word >> _ONE) & _PAIRS)
     word = (word & _FOURS) + ((word >> np.uint64(2)) & _FOURS)
     word = (word + (word >> np.uint64(4))) & _EIGHTS
@@ -37,13 +44,13 @@ def count_bits(word: np.uint64) -> np.uint64:
 
 @njit(cache=True, inline="always")
 def lowest_bit(word: np.uint64) -> np.uint64:
-    """Return the number of the lowest bit that is set; 64: none."""
+    """Return the number of the lowest bit that is set, or 64 if none is."""
     return count_bits(~word & (word - _ONE))
 
 
 @njit(cache=True, inline="always")
 def pack_bits(flags: Bytes) -> np.uint64:
-    """Return the word whose bit b is ``flags[b]`` (uint8[64], each 0 or 1)."""
+    """Return the word whose bit b is ``flags[b]``; ``flags`` is uint8[64], each 0 or 1."""
     word = np.uint64(0)
     eights = flags.view(np.uint64)
     for e in range(8):
@@ -54,9 +61,9 @@ def pack_bits(flags: Bytes) -> np.uint64:
 
 @njit(cache=True, inline="always")
 def transpose(square: UInt64s) -> None:
-    """Make bit j of word i of ``square`` (uint64[64]) bit i of word j, in place. Raises nothing.
+    """Swap rows and columns of ``square`` (uint64[64]) in place: bit j of word i becomes bit i of word j.
 
-    Source: Warren, *Hacker's Delight*, section 7-3.
+    Raises nothing. Source: Warren, *Hacker's Delight*, section 7-3.
     """
     side = 32
     for step in range(6):
@@ -71,14 +78,32 @@ def transpose(square: UInt64s) -> None:
 
 @njit(cache=True, inline="always")
 def write_members(word: np.uint64, members: Int32s, first: int, out: Int32s, n_out: int, n_room: int) -> int:
-    """Write ``members[first + b]`` for each bit b of ``word`` behind ``out[:n_out]``; return how much is used then.
+    """Write ``members[first + b]`` for each set bit b of ``word`` behind the ``n_out`` first entries of ``out``.
 
-    ``members`` has 64 entries behind ``first`` and one more; ``out`` has ``n_room`` in all. Raises nothing.
+    Parameters
+    ----------
+    word : uint64
+    members : int32[]
+        At least 65 entries from ``first`` on: the last one is read for a word that has become empty.
+    first : int
+    out : int32[n_room]
+        Written. There must be room for all set bits.
+    n_out, n_room : int
+
+    Returns
+    -------
+    int
+        How many entries of ``out`` are used afterwards. Entries behind them may have been overwritten.
+
+    Notes
+    -----
+    Raises nothing.
     """
     n_bits = int(count_bits(word))
-    # Unsigned: numba then need not ask whether an index counts from the end.
+    # Unsigned: numba then need not check whether an index counts from the end.
     at, base = np.uint64(n_out), np.uint64(first)
-    # Several at a time, whether there are so many or not: a branch a bit would be guessed wrong at each word's end.
+    # Six at a time, even if fewer are left: the processor would guess a branch for each bit wrong at the end of each
+    # word.
     if n_out + n_bits + AT_ONCE <= n_room:
         while word:
             for _ in range(AT_ONCE):

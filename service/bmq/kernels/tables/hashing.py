@@ -1,12 +1,15 @@
-"""Hashes of stream ids, read straight from Arrow's buffers. Pure: arrays in, numbers out."""
+"""Hashes of stream ids, read directly from Arrow's buffers. Pure: arrays in, numbers out.
+
+Knows bytes only. It must not know streams, tables or how many shards a feed has.
+"""
 
 import numpy as np
 from numba import njit, uint64
 
 from bmq.records import Bytes, Int32s, Int64s, UInt64s
 
-# The 64-bit finalizer of MurmurHash3 (public domain) and the FNV-1a prime. Both are in checkpoints, since the
-# shard of a stream follows from its hash: changing one of them is a change of the state format.
+# The 64-bit finalizer of MurmurHash3 (public domain) and the FNV-1a prime. Checkpoints depend on both, because the
+# shard of a stream follows from its hash: a change of one of them is a change of the state format.
 _FNV_BASIS = np.uint64(0xCBF29CE484222325)
 _FNV_PRIME = np.uint64(0x100000001B3)
 _MIX_1 = np.uint64(0xFF51AFD7ED558CCD)
@@ -38,9 +41,9 @@ def hash_ids(starts: Int64s, data: Bytes) -> UInt64s:
     Returns
     -------
     uint64[n]
-        FNV-1a, then MurmurHash3's finalizer: FNV alone leaves the high bits of short ids nearly equal, and the
-        shard is taken from them. Not for secrets: whoever chooses the ids can make two that collide, which costs
-        a longer probe and never an answer, since tables compare the id itself.
+        FNV-1a, then MurmurHash3's finalizer: FNV alone leaves the high bits of short ids nearly equal, and the shard is
+        taken from the high bits. The hash is not secure: a person who chooses ids can make two that collide. A
+        collision makes a look-up longer and never changes an answer, because tables compare the id itself.
 
     Notes
     -----
@@ -58,7 +61,7 @@ def hash_ids(starts: Int64s, data: Bytes) -> UInt64s:
 
 @njit(cache=True)
 def shards_of(hashes: UInt64s, n_shards: int) -> Int32s:
-    """Return the shard of each hash, 0..n_shards - 1, from its high 32 bits (tables use the low ones)."""
+    """Return the shard of each hash, int32[n] of 0..n_shards - 1, from its high 32 bits (tables use the low ones)."""
     shards = np.empty(hashes.size, dtype=np.int32)
     for i in range(hashes.size):
         shards[i] = np.int32(((hashes[i] >> np.uint64(32)) * np.uint64(n_shards)) >> np.uint64(32))

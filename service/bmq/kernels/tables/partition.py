@@ -5,7 +5,8 @@
     rows out      1 | 0  2 | 3
     id starts     0 k | 0 k m | 0 k     n + n_shards numbers
 
-The id starts of each shard begin again at 0, as Arrow's do.
+The id starts of each shard begin again at 0, as in an Arrow array. Knows columns of readings and the shard of each row;
+it must not know how a shard is chosen.
 """
 
 import numpy as np
@@ -16,12 +17,14 @@ from bmq.records import Bytes, Float64s, Int32s, Int64s
 
 @njit(cache=True)
 def count_by_shard(shards: Int32s, id_starts: Int64s, n_shards: int) -> tuple[Int64s, Int64s]:
-    """Return (row starts, byte starts) of each shard, int64[n_shards + 1] both.
+    """Return (row starts, byte starts) of the shards, both int64[n_shards + 1].
 
     Parameters
     ----------
     shards : int32[n], 0..n_shards - 1
+        The shard of each row.
     id_starts : int64[n + 1]
+        The id of row i has the bytes ``id_starts[i]`` to ``id_starts[i + 1]``.
     n_shards : int
 
     Notes
@@ -41,7 +44,9 @@ def count_by_shard(shards: Int32s, id_starts: Int64s, n_shards: int) -> tuple[In
 
 @njit(cache=True)
 def rows_by_shard(shards: Int32s, row_starts: Int64s) -> Int64s:
-    """Return the rows with those of a shard side by side and in their order, int64[n]; for columns few feeds have.
+    """Return the rows shard by shard, in their order within each shard: int64[n].
+
+    The caller uses it for columns that few feeds have; `scatter_by_shard` writes those that all feeds have.
 
     Parameters
     ----------
@@ -72,9 +77,9 @@ def scatter_by_shard(
     record_times: Int64s,
     values: Float64s,
 ) -> tuple[Int64s, Bytes, Int64s, Int64s, Float64s]:
-    """Return (id starts, id bytes, event times, record times, values) with the rows of a shard side by side.
+    """Return (id starts, id bytes, event times, record times, values), with the rows of each shard side by side.
 
-    The rows of a shard keep their order: the order within a stream is part of the semantics.
+    The rows of a shard keep their order, because the order of the readings of a stream is part of the semantics.
 
     Parameters
     ----------
@@ -83,13 +88,13 @@ def scatter_by_shard(
         From `count_by_shard`.
     id_starts : int64[n + 1]
     id_bytes : uint8[]
-    event_times, record_times : int64[n]
+    event_times, record_times : int64[n], epoch ms
     values : float64[d, n]
 
     Returns
     -------
     int64[n + n_shards], uint8[], int64[n], int64[n], float64[d, n]
-        Id starts count from the shard's own first byte, and each shard has one more than it has rows.
+        Id starts count from the first byte of their own shard; each shard has one id start more than it has rows.
 
     Notes
     -----
@@ -117,6 +122,6 @@ def scatter_by_shard(
             bytes_out[byte] = id_bytes[i]
             byte += 1
         next_byte[shard] = byte
-        # The start of the next id; the shard's first start stays 0.
+        # The start of the next id; the first start of the shard stays 0.
         starts_out[to + shard + 1] = byte - byte_starts[shard]
     return starts_out, bytes_out, event_times_out, record_times_out, values_out

@@ -1,9 +1,11 @@
-"""The stream table's inner loops: find streams by id, chain the readings of each. Arrays in, numbers out.
+"""The inner loops of the stream table: find streams by id, apply their readings. Arrays in, numbers out.
 
-An open-addressing hash table of slots; the id itself decides, since two ids may share a hash:
+An open-addressing hash table maps ids to slots. It compares the ids themselves, because two ids may have the same hash:
 
     hash & mask ──► table[h] = slot ──► slot_hashes[slot], arena[id_starts[slot]:id_starts[slot + 1]]
                     -1: free, else try h + 1
+
+Knows ids, slots and readings. It must not know queries or regions.
 """
 
 import numpy as np
@@ -13,13 +15,15 @@ from bmq.records import NEVER, Bools, Bytes, Float64s, Int32s, Int64s, UInt64s
 
 LATE, FIRST, MOVED, RETURNED = 0, 1, 2, 3
 
-# Ordinals from here on are of readings behind an expiry of their stream, and count those of the whole table. Nothing is
-# kept of an expired stream, so it cannot be told how many readings it had at that time; and none ever has as many.
+# An ordinal from here on belongs to a reading that is older than the expiry of its stream, and counts such readings of
+# the whole table. Nothing is kept of an expired stream, so it is unknown how many readings it had at that event time.
+# No stream ever has so many readings at one event time, so these ordinals never collide with ordinary ones.
 RECOUNTED = 1 << 30
 
 
 @njit(cache=True)
 def _same_id(starts: Int64s, data: Bytes, i: int, id_starts: Int64s, arena: Bytes, slot: int) -> bool:
+    """Return whether id ``i`` of a batch is the id in ``slot``."""
     begin, length = starts[i], starts[i + 1] - starts[i]
     at = id_starts[slot]
     if id_starts[slot + 1] - at != length:
@@ -43,27 +47,28 @@ def find_or_add(
     n_slots: int,
     slots: Int32s,
 ) -> tuple[int, int]:
-    """Write the slot of ids ``first`` and later, adding those not met before, while there is room.
+    """Write the slots of the ids from ``first`` on, adding new ids as long as there is room.
 
     Parameters
     ----------
     starts, data, hashes : int64[n + 1], uint8[], uint64[n]
         The ids, as in ``records.Ids``.
     first : int
-        Where to go on after a call that ran out of room.
+        The id to continue with after a call that ran out of room; 0 in the first call.
     table : int32[a power of two]
-        At most half full, -1 where free.
+        The hash table, at most half full; -1 where free. Written.
     slot_hashes, id_starts, arena : uint64[capacity], int64[capacity + 1], uint8[]
-        The known ids; ``id_starts[n_slots]`` is the used part of ``arena``.
+        The known ids by slot; ``id_starts[n_slots]`` is how many bytes of ``arena`` are used. Written.
     n_slots : int
-        How many are known.
+        How many ids are known.
     slots : int32[n]
-        Receives the slots.
+        Written: the slot of each id.
 
     Returns
     -------
     tuple of int
-        (the first id not done, or n; the new ``n_slots``). Fewer than n: grow the arrays and call again.
+        (the number of the first id not done, or n; the new ``n_slots``). If the first is less than n, the caller
+        enlarges the arrays and calls again.
 
     Notes
     -----
@@ -97,7 +102,7 @@ def find_or_add(
 
 @njit(cache=True)
 def rehash(slot_hashes: UInt64s, n_slots: int, table: Int32s) -> None:
-    """Fill an empty ``table`` (int32, all -1, more than twice ``n_slots`` long) with the known slots."""
+    """Write the known slots to an empty ``table`` (int32, all -1, at least twice ``n_slots`` long)."""
     mask = table.size - 1
     for slot in range(n_slots):
         h = np.int64(slot_hashes[slot] & np.uint64(mask))
@@ -108,19 +113,19 @@ def rehash(slot_hashes: UInt64s, n_slots: int, table: Int32s) -> None:
 
 @njit(cache=True)
 def in_order(slots: Int32s, event_times: Int64s, latest: Int64s) -> bool:
-    """Return whether the readings of each stream ascend by event time as they stand.
+    """Return whether the readings of each stream are in ascending order of event time.
 
     Parameters
     ----------
     slots, event_times : int32[n], int64[n]
         The readings, ascending by (partition, offset).
     latest : int64[n_slots]
-        Scratch, all ``NEVER``; restored before the return.
+        Scratch, filled with ``NEVER``; restored before the return.
 
     Notes
     -----
-    Raises nothing. Two passes; a sort of the same readings costs ten times as much, and almost every batch is
-    in order already, since a stream lives in one partition.
+    Raises nothing. Two passes. A sort of the same readings takes ten times as long, and almost every batch is in order
+    already, because all readings of a stream are in one partition.
     """
     ordered = True
     done = slots.size
@@ -155,34 +160,39 @@ def chain(
     previous_values: Float64s,
     reading_ordinals: Int32s,
 ) -> tuple[int, int]:
-    """Apply readings one after the other to the stream table and write what each one followed.
+    """Apply readings one after the other to the stream table, and write which reading each one followed.
 
     Parameters
     ----------
     slots, event_times, values : int32[n], int64[n], float64[d, n]
-        The readings, each stream's ascending by (event time, partition, offset).
+        The readings; those of each stream ascend by (event time, partition, offset).
     last_times, ordinals, last_values : int64[capacity], int32[capacity], float64[d, capacity]
-        The stream table; holds each stream's newest reading afterwards. A time is ``NEVER`` where there was none.
-    ttl : int
-        A stream is unknown when more than this has gone by since its last reading.
-    expired : int
-        Whoever had a last reading before this time has expired before these readings came; ``NEVER``: nobody.
+        The stream table: each stream's newest reading; written. A time is ``NEVER`` if the stream has had no reading.
+    ttl : int, ms
+        A stream becomes unknown if a reading comes more than this after its last one.
+    expired : int, epoch ms
+        Every stream whose last reading was before this time expired before these readings came. ``NEVER``: none did.
     n_recounted : int
         How many readings before ``expired`` there were in earlier calls.
     touched, touched_slots, n_touched : bool[capacity], int32[capacity], int
-        The slots changed since the last delta, as a set and as a list.
+        The slots that changed since the last delta, as a set and as a list; written.
     kinds : uint8[n]
-        Receives LATE (older than the stream's last: nothing changed), FIRST, MOVED, or RETURNED (known before, and
-        unknown since ``ttl`` after the reading before).
+        Written. LATE: the reading is older than the stream's last one and changed nothing. FIRST: the stream had no
+        reading. RETURNED: its last reading is more than ``ttl`` before. MOVED: any other reading.
     previous_times, previous_values : int64[n], float64[d, n]
-        Receive the reading before, where MOVED or RETURNED.
+        Written: the reading before, valid for MOVED and RETURNED.
     reading_ordinals : int32[n]
-        Receives how many readings of the stream came before at the same event time.
+        Written: how many readings of the stream at the same event time came before; from ``RECOUNTED`` on for readings
+        before ``expired``. Not valid for LATE.
 
     Returns
     -------
-    int
-        The new ``n_touched``. Raises nothing; one pass.
+    tuple of int
+        (the new ``n_touched``, the new ``n_recounted``).
+
+    Notes
+    -----
+    Raises nothing. One pass.
     """
     n_dims = values.shape[0]
     for i in range(slots.size):
@@ -212,7 +222,7 @@ def chain(
 
 @njit(cache=True)
 def gather_ids(slots: Int32s, id_starts: Int64s, arena: Bytes) -> tuple[Int64s, Bytes]:
-    """Return the ids of ``slots`` as (starts int64[n + 1], bytes uint8[]): one buffer, in that order."""
+    """Return the ids of ``slots``, in that order, as (starts int64[n + 1], bytes uint8[]). Raises nothing."""
     starts = np.empty(slots.size + 1, dtype=np.int64)
     starts[0] = 0
     for i in range(slots.size):

@@ -1,4 +1,7 @@
-"""UTF-8, byte by byte, for kernels that read text without decoding it. Pure: bytes in, positions out."""
+"""Checks UTF-8 byte by byte, for kernels that read text without decoding it. Pure: bytes in, positions out.
+
+Knows one character at a time. It must not know JSON, CSV or fields.
+"""
 
 import numpy as np
 from numba import njit
@@ -8,8 +11,20 @@ from bmq.records import Bools, Bytes, Int64s
 
 @njit(cache=True)
 def are_utf8(starts: Int64s, data: Bytes) -> Bools:
-    """Return which of ``data[starts[i]:starts[i + 1]]`` are valid UTF-8, bool[n] for int64[n + 1] starts.
+    """Return which of the texts ``data[starts[i]:starts[i + 1]]`` are valid UTF-8.
 
+    Parameters
+    ----------
+    starts : int64[n + 1]
+        Positions in ``data``, ascending.
+    data : uint8[]
+
+    Returns
+    -------
+    bool[n]
+
+    Notes
+    -----
     Raises nothing.
     """
     valid = np.empty(starts.size - 1, dtype=np.bool_)
@@ -23,12 +38,20 @@ def are_utf8(starts: Int64s, data: Bytes) -> Bools:
 
 @njit(cache=True)
 def after_character(data: Bytes, at: int, end: int) -> int:
-    """Return the position after the multi-byte character at ``at``, or -1 where it is not valid UTF-8.
+    """Return the position after the multi-byte character that begins at ``at``, or -1 if it is not valid UTF-8.
+
+    Parameters
+    ----------
+    data : uint8[]
+    at : int
+        The position of a byte of 0x80 or above; the caller handles ASCII bytes itself.
+    end : int
+        Where the text ends; no byte from here on is read.
 
     Notes
     -----
-    Raises nothing. Source: The Unicode Standard, table 3-7 "Well-formed UTF-8 byte sequences": no overlong
-    forms, no surrogates, nothing above U+10FFFF.
+    Raises nothing. Source: The Unicode Standard, table 3-7 "Well-formed UTF-8 byte sequences": overlong forms,
+    surrogates and code points above U+10FFFF are invalid.
     """
     first = data[at]
     if 0xC2 <= first <= 0xDF:

@@ -4,7 +4,8 @@
     ^^^ ^^^^^^^^^^^^^ ^^^ ^^^
     TEXT   NUMBER   NUMBER  a column that no field wants
 
-Only lines without quotes: a quoted cell may hold commas and line breaks, which the csv module knows.
+Knows only plain lines, those without quotes. A quoted cell may hold commas and line breaks; the caller hands every
+record with a quote to Python's csv module. The scan must not know what a field means.
 """
 
 import numpy as np
@@ -30,26 +31,27 @@ def scan_csv(
     ends: Int64s,
     numbers: Float64s,
 ) -> Bools:
-    """Return which records are plain lines of at most as many cells as columns; fill the columns for those.
+    """Return which records are plain lines with at most as many cells as there are columns; write the cells of those.
 
     Parameters
     ----------
     starts : int64[n + 1]
-        Record i is ``data[starts[i]:starts[i + 1]]``; a line break at its end does not count.
+        Record i is ``data[starts[i]:starts[i + 1]]``. One line break at its end is ignored.
     data : uint8[]
     field_by_column : int64[c]
-        The field that a column holds; -1: none.
+        The number of the field that each column holds, or -1 if no field wants the column.
     kinds : int8[k, n]
-        Zeroed by the caller (ABSENT); an empty cell is absent.
+        Written: the kind of the value of each of the k fields in each record, as in `kernels.text.json_skip`. The
+        caller fills it with zeros (ABSENT). An empty cell is ABSENT.
     begins, ends : int64[k, n]
-        Where the cell stands in ``data``.
+        Written: the cell is ``data[begins[f, i]:ends[f, i]]``.
     numbers : float64[k, n]
-        Valid for NUMBER.
+        Written: the value of the cell; valid only for kind NUMBER.
 
     Returns
     -------
     bool[n]
-        Where false, the columns of that record mean nothing.
+        If false, the output for that record is meaningless.
 
     Notes
     -----
@@ -77,7 +79,7 @@ def _scan_line(
     ends: Int64s,
     numbers: Float64s,
 ) -> bool:
-    """Return whether ``data[at:end]`` is a plain line, noting the wanted cells in column ``row``."""
+    """Return whether ``data[at:end]`` is a plain line; write its wanted cells to column ``row`` of the arrays."""
     for column in range(field_by_column.size):
         begin = at
         while at < end and data[at] != COMMA:
@@ -99,7 +101,7 @@ def _scan_line(
 
 @njit(cache=True, forceinline=True)
 def _read_cell(data: Bytes, begin: int, end: int) -> tuple[int, float]:
-    """Return (kind, number) of a cell without quotes."""
+    """Return (kind, number) of the unquoted cell ``data[begin:end]``."""
     if begin == end:
         return ABSENT, 0.0
     after, found, number = read_numeral(data, begin, end)
@@ -112,7 +114,7 @@ def _read_cell(data: Bytes, begin: int, end: int) -> tuple[int, float]:
 
 @njit(cache=True)
 def _end_of_line(data: Bytes, begin: int, end: int) -> int:
-    """Return ``end`` without one line break."""
+    """Return ``end`` moved back over one line break (LF or CR LF), if ``data[begin:end]`` ends with one."""
     if begin < end and data[end - 1] == _LINE_FEED:
         end -= 1
         if begin < end and data[end - 1] == _CARRIAGE_RETURN:

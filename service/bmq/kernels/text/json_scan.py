@@ -4,8 +4,9 @@
             ^^^         ^^^^^^^^^^^^^       ^^^          ^^^^^^^^^^^^^^^^^^
           TEXT span       NUMBER          NUMBER         skipped, but checked
 
-The scan may know less JSON than there is, and never more: a record it calls well-formed is a JSON object by
-RFC 8259, in valid UTF-8, with the fields where the scan says. Any other record is left to the exact parser.
+Invariant: the scan may reject JSON that is valid, but it never accepts text that is not. A record that it calls
+well-formed is one JSON object by RFC 8259, in valid UTF-8, whose fields are where the scan says. The caller hands every
+other record to the exact parser. The scan knows the names of fields and must not know what they mean.
 """
 
 import numpy as np
@@ -36,7 +37,7 @@ def scan_json(
     ends: Int64s,
     numbers: Float64s,
 ) -> Bools:
-    """Return which records are well-formed; fill ``kinds``, ``begins``, ``ends`` and ``numbers`` for those.
+    """Return which records are well-formed; write ``kinds``, ``begins``, ``ends`` and ``numbers`` for those.
 
     Parameters
     ----------
@@ -44,19 +45,20 @@ def scan_json(
         Record i is ``data[starts[i]:starts[i + 1]]``.
     data : uint8[]
     name_starts : int64[k + 1]
-        Field f is named ``names[name_starts[f]:name_starts[f + 1]]``; the names differ.
+        Field f has the name ``names[name_starts[f]:name_starts[f + 1]]``. No two names are equal.
     names : uint8[]
     kinds : int8[k, n]
-        Zeroed by the caller (ABSENT). Of a name that occurs twice the last value counts.
+        Written: the kind of each field's value in each record, as in `kernels.text.json_skip`. The caller fills it with
+        zeros (ABSENT). If a name occurs twice in a record, the last value counts.
     begins, ends : int64[k, n]
-        Where the value stands in ``data``, a TEXT without its quotes; valid where it is not ABSENT.
+        Written: the value is ``data[begins[f, i]:ends[f, i]]``, for a TEXT without its quotes. Valid unless ABSENT.
     numbers : float64[k, n]
-        Valid for NUMBER.
+        Written: the value as a number; valid only for kind NUMBER.
 
     Returns
     -------
     bool[n]
-        Where false, the columns of that record mean nothing.
+        If false, the output for that record is meaningless.
 
     Notes
     -----
@@ -84,7 +86,7 @@ def _scan_record(
     ends: Int64s,
     numbers: Float64s,
 ) -> bool:
-    """Return whether ``data[at:end]`` is one JSON object, noting the wanted fields in column ``row``."""
+    """Return whether ``data[at:end]`` is one JSON object; write its wanted fields to column ``row`` of the arrays."""
     at = skip_spaces(data, at, end)
     if at >= end or data[at] != OPEN_OBJECT:
         return False
@@ -96,7 +98,7 @@ def _scan_record(
         if at >= end or data[at] != QUOTE:
             return False
         close, escaped = find_closing_quote(data, at + 1, end)
-        # An escaped name may be one of ours in disguise: "\u0069d" is "id".
+        # An escaped name may spell one of the wanted names: "\u0069d" is "id". So the exact parser reads this record.
         if close < 0 or escaped:
             return False
         field = _find_name(data, at + 1, close, name_starts, names, guess)
@@ -126,9 +128,9 @@ def _scan_record(
 
 @njit(cache=True, forceinline=True)
 def _find_name(data: Bytes, begin: int, end: int, name_starts: Int64s, names: Bytes, guess: int) -> int:
-    """Return the field named ``data[begin:end]``, or -1.
+    """Return the number of the field named ``data[begin:end]``, or -1 if no field has that name.
 
-    ``guess`` is tried first: records of one producer keep the order of their fields.
+    The search begins at field ``guess``, because the records of one producer keep the order of their fields.
     """
     n_names = name_starts.size - 1
     for step in range(n_names):

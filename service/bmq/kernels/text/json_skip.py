@@ -1,7 +1,8 @@
-"""Steps over JSON values in bytes and says of what kind each was. Pure: bytes in, positions out.
+"""Steps over JSON values in bytes and returns the kind of each. Pure: bytes in, positions out.
 
-Strict where RFC 8259 is strict, so that nothing is taken for JSON that is none. Not complete: containers
-nested deeper than `MAX_NESTING` are refused, which the caller must read as "cannot tell".
+Knows the grammar of RFC 8259 and is as strict as it: text that is not JSON is never accepted. It is not complete: it
+also rejects lists and objects nested deeper than `MAX_NESTING`, so the caller must read a rejection as "unknown".
+It must not know names of fields.
 """
 
 import numpy as np
@@ -11,14 +12,14 @@ from bmq.kernels.text.characters import after_character
 from bmq.kernels.text.numerals import LONG_NUMERAL, NO_NUMERAL, NUMERAL, read_numeral
 from bmq.records import Bytes
 
-# The kind of a value.
+# The kinds of a value.
 ABSENT = 0
-TEXT = 1  # a string without escapes; its span is what stands between the quotes
-NUMBER = 2  # its span is the number's text, its value is exact
-LONG_NUMBER = 3  # its span is the number's text, far from overflow, which some careful parser must read
-OTHER = 4  # anything else: null, true, a list, a string with escapes, a number that may overflow
+TEXT = 1  # a string without escapes; its span is the text between the quotes
+NUMBER = 2  # its span is the text of the number; the number read from it is exact
+LONG_NUMBER = 3  # its span is the text of a number far from overflow and underflow, which needs a slower, exact parser
+OTHER = 4  # anything else: null, true, false, a list, an object, a string with escapes, a number that may overflow
 
-MAX_NESTING = 60  # one bit a level in an int64
+MAX_NESTING = 60  # levels; `_skip_container` keeps one bit a level in an int64
 
 QUOTE = 34
 COMMA = 44
@@ -34,7 +35,7 @@ _ESCAPES = np.zeros(256, dtype=np.bool_)
 _ESCAPES[list(b'"\\/bfnrtu')] = True
 _HEX = np.zeros(256, dtype=np.bool_)
 _HEX[list(b"0123456789abcdefABCDEF")] = True
-# Bytes that stand for themselves inside a string: ASCII, no control character, no quote, no backslash.
+# Bytes that stand for themselves inside a string: ASCII without control characters, quote and backslash.
 _ORDINARY = np.zeros(256, dtype=np.bool_)
 _ORDINARY[32:128] = True
 _ORDINARY[list(b'"\\')] = False
@@ -44,10 +45,14 @@ _FALSE = np.frombuffer(b"false", dtype=np.uint8)
 _NULL = np.frombuffer(b"null", dtype=np.uint8)
 
 
-# Forced inline, here and below: a call passes an array as seven arguments; scans take nearly twice as long.
+# Forced inline, here and below: a call passes one array as seven arguments, and a scan with calls takes nearly twice as
+# long.
 @njit(cache=True, forceinline=True)
 def skip_value(data: Bytes, at: int, end: int) -> tuple[int, int, float]:
-    """Return (position after the value at ``at``, its kind, its number), or position -1 if it is no JSON."""
+    """Return (position after the value at ``at``, its kind, its number); the position is -1 if it is not valid JSON.
+
+    The number is valid only for kind NUMBER. ``data`` is uint8[], and no byte from ``end`` on is read.
+    """
     if at < end and (data[at] == OPEN_LIST or data[at] == OPEN_OBJECT):
         return _skip_container(data, at, end), OTHER, 0.0
     return _skip_scalar(data, at, end)
@@ -55,7 +60,7 @@ def skip_value(data: Bytes, at: int, end: int) -> tuple[int, int, float]:
 
 @njit(cache=True, forceinline=True)
 def _skip_scalar(data: Bytes, at: int, end: int) -> tuple[int, int, float]:
-    """Return what `skip_value` returns, for a string, a number or a literal."""
+    """Return what `skip_value` returns, for a string, a number, true, false or null."""
     if at >= end:
         return -1, OTHER, 0.0
     first = data[at]
@@ -78,14 +83,14 @@ def _skip_scalar(data: Bytes, at: int, end: int) -> tuple[int, int, float]:
 
 @njit(cache=True)
 def _skip_container(data: Bytes, at: int, end: int) -> int:
-    """Return the position after the list or object at ``at``, or -1 if it is no JSON or nested too deep.
+    """Return the position after the list or object at ``at``; -1 if it is not valid JSON or nested too deep.
 
-    A loop and not a recursion, since records come from outside. ``is_object`` has one bit a level, the
-    innermost lowest.
+    This is a loop and not a recursion, because records come from outside and could exhaust the stack. ``is_object`` has
+    one bit for each level, the innermost level in the lowest bit.
     """
     depth = 0
     is_object = 0
-    # At the head of the loop a value begins at `at`, or what came before was no JSON.
+    # At the head of the loop a value begins at `at`, or `at` is -1 because the text before it was not JSON.
     while at >= 0:
         if at < end and (data[at] == OPEN_LIST or data[at] == OPEN_OBJECT):
             if depth == MAX_NESTING:
@@ -117,7 +122,7 @@ def _skip_container(data: Bytes, at: int, end: int) -> int:
 
 @njit(cache=True, forceinline=True)
 def _skip_name(data: Bytes, at: int, end: int) -> int:
-    """Return the position of the value after the ``"name":`` at ``at``, or -1."""
+    """Return the position of the value after the ``"name":`` at ``at``, or -1 if there is no such name."""
     if at >= end or data[at] != QUOTE:
         return -1
     close, _ = find_closing_quote(data, at + 1, end)
@@ -131,7 +136,10 @@ def _skip_name(data: Bytes, at: int, end: int) -> int:
 
 @njit(cache=True, forceinline=True)
 def find_closing_quote(data: Bytes, at: int, end: int) -> tuple[int, bool]:
-    """Return (position of the quote that ends the string, whether it has escapes); -1: it is no string."""
+    """Return (position of the quote that ends the string, whether the string has escapes).
+
+    The string begins at ``at``, behind its opening quote. The position is -1 if it is not a valid JSON string.
+    """
     escaped = False
     while True:
         while at < end and _ORDINARY[data[at]]:
@@ -162,7 +170,7 @@ def find_closing_quote(data: Bytes, at: int, end: int) -> tuple[int, bool]:
 
 @njit(cache=True, forceinline=True)
 def _skip_literal(data: Bytes, at: int, end: int, literal: Bytes) -> int:
-    """Return the position after ``literal`` at ``at``, or -1 if something else stands there."""
+    """Return the position after ``literal`` at ``at``, or -1 if other bytes are there."""
     if at + literal.size > end:
         return -1
     for i in range(literal.size):
@@ -173,7 +181,7 @@ def _skip_literal(data: Bytes, at: int, end: int, literal: Bytes) -> int:
 
 @njit(cache=True, forceinline=True)
 def skip_spaces(data: Bytes, at: int, end: int) -> int:
-    """Return the first position from ``at`` that holds no JSON whitespace."""
+    """Return the first position from ``at`` on that does not hold JSON whitespace, ``end`` at most."""
     while at < end and (data[at] == 32 or data[at] == 10 or data[at] == 13 or data[at] == 9):
         at += 1
     return at

@@ -1,6 +1,7 @@
 """Reads decimal numbers from bytes: grammar and value in one pass. Pure: bytes in, numbers out.
 
-Knows one number. Which column it belongs to, and what a bad one means, is the caller's business.
+Knows one number at a time. It must not know to which column the number belongs, nor what a malformed one means; both
+are the caller's.
 """
 
 import numpy as np
@@ -8,18 +9,18 @@ from numba import njit
 
 from bmq.records import Bytes
 
-# What `read_numeral` found.
-NO_NUMERAL = 0  # not a number by RFC 8259
+# The second result of `read_numeral`.
+NO_NUMERAL = 0  # the text is not a number by RFC 8259
 NUMERAL = 1  # the value is exact: the double nearest to the decimal
-LONG_NUMERAL = 2  # grammatical and far from overflow and underflow, but the value takes more care
-ODD_NUMERAL = 3  # grammatical; may overflow
+LONG_NUMERAL = 2  # valid, and far from overflow and underflow, but the exact value needs a slower parser
+ODD_NUMERAL = 3  # valid, but may overflow or underflow
 
 _POWERS_OF_TEN = np.array([float(10**e) for e in range(23)])
-_EXACT_INTEGER = 1 << 53  # every integer up to here is a double
-_MAX_DIGITS = 18  # one more may not fit into int64
-_MAX_LONG_CHARACTERS = 60  # with _MAX_LONG_EXPONENT, keeps LONG_NUMERAL within 10^-160 .. 10^160
+_EXACT_INTEGER = 1 << 53  # each integer from 0 up to this one is a double
+_MAX_DIGITS = 18  # an int64 holds every number of 18 digits, and not every one of 19
+_MAX_LONG_CHARACTERS = 60  # together with _MAX_LONG_EXPONENT, this keeps a LONG_NUMERAL within 10^-160 .. 10^160
 _MAX_LONG_EXPONENT = 100
-_EXPONENT_CAP = 10_000  # far over any double's; more digits would wrap the sum
+_EXPONENT_CAP = 10_000  # far above any exponent of a double; more digits would overflow the int64
 
 _ZERO = 48
 _NINE = 57
@@ -32,18 +33,19 @@ _E_UPPER = 69
 
 @njit(cache=True, forceinline=True)
 def read_numeral(data: Bytes, begin: int, end: int) -> tuple[int, int, float]:
-    """Return (position after the number, what was found, value) for the number at ``begin``.
+    """Return (position after the number, which of the four constants applies, value) for the number at ``begin``.
 
-    The value is exact without big arithmetic when digits and power of ten are both exact doubles: one
-    multiplication or division then rounds once, as IEEE 754 says. That holds for up to 15 digits with a
-    small exponent, so for most readings; the rest is told apart and not guessed.
+    The fast path is exact without arbitrary-precision arithmetic: if the digits and the power of ten are both exact
+    doubles, one multiplication or division rounds only once, as IEEE 754 requires. That covers numbers of up to 15
+    digits with a small exponent, so most readings. Every other number is reported as LONG_NUMERAL or ODD_NUMERAL with
+    value 0.0 and is not approximated.
 
     Parameters
     ----------
     data : uint8[]
     begin, end : int
-        The number starts at ``begin`` and is not read past ``end``. It ends at the first byte that cannot
-        belong to it, which the caller must check.
+        The number begins at ``begin``; no byte from ``end`` on is read. The number ends at the first byte that cannot
+        belong to it. The caller must check whether such a byte may follow a number.
 
     Notes
     -----
@@ -77,7 +79,7 @@ def read_numeral(data: Bytes, begin: int, end: int) -> tuple[int, int, float]:
         while at < end and _ZERO <= data[at] <= _NINE:
             if n_digits < _MAX_DIGITS:
                 digits = digits * 10 + (np.int64(data[at]) - _ZERO)
-            if digits > 0:  # a leading zero is no digit of the value
+            if digits > 0:  # a leading zero is not a significant digit
                 n_digits += 1
             at += 1
         if at == fraction:

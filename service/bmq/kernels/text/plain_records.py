@@ -1,6 +1,7 @@
-"""Reads what a scan of records has found: event times, texts side by side, attributes. Pure: arrays in, arrays out.
+"""Reads the spans that a scan of records has found: event times, ids, attributes. Pure: arrays in, arrays out.
 
-Between `json_scan` or `csv_scan`, which know where the fields stand, and `wire`, which knows what they are.
+`kernels.text.json_scan` and `kernels.text.csv_scan` know where the fields are; `wire` knows what they mean. This module
+is between the two: it knows how a time and a text are read, and must not know names of fields.
 """
 
 import numpy as np
@@ -22,17 +23,26 @@ def read_times(
     first_ms: int,
     last_ms: int,
 ) -> Int64s:
-    """Return the event times, int64[n]; clear ``plain`` where there is none between the two ends, inclusive.
+    """Return the event times; clear ``plain`` for each record whose time is missing, malformed or out of range.
 
     Parameters
     ----------
     plain : bool[n]
+        Which records to read; written.
     kinds : int8[n]
-        NUMBER: epoch milliseconds, rounded down. TEXT: RFC 3339.
+        NUMBER: the time is epoch milliseconds, rounded down. TEXT: the time is RFC 3339. No other kind is a time.
     begins, ends : int64[n]
+        The text of record i is ``data[begins[i]:ends[i]]``.
     numbers : float64[n]
-        Finite.
+        Finite; read only for kind NUMBER.
     data : uint8[]
+    first_ms, last_ms : int, epoch ms
+        The least and the greatest time allowed, both included.
+
+    Returns
+    -------
+    int64[n], epoch ms
+        0 for records that are not plain afterwards.
 
     Notes
     -----
@@ -61,18 +71,19 @@ def read_times(
 
 @njit(cache=True)
 def gather_texts(rows: Int64s, begins: Int64s, ends: Int64s, data: Bytes) -> tuple[Int64s, Bytes]:
-    """Return (starts, bytes) of the texts of ``rows``, one after the other.
+    """Return the texts of ``rows``, one after the other, as (starts, bytes).
 
     Parameters
     ----------
     rows : int64[m]
     begins, ends : int64[n]
-        Text of row i is ``data[begins[i]:ends[i]]``.
+        The text of row i is ``data[begins[i]:ends[i]]``.
     data : uint8[]
 
     Returns
     -------
     int64[m + 1], uint8[starts[m]]
+        Text j is ``bytes[starts[j]:starts[j + 1]]``.
 
     Notes
     -----
@@ -85,35 +96,37 @@ def gather_texts(rows: Int64s, begins: Int64s, ends: Int64s, data: Bytes) -> tup
     texts = np.empty(starts[rows.size], dtype=np.uint8)
     for i in range(rows.size):
         begin = begins[rows[i]]
-        # Byte by byte: ids are short, and a call of memcpy for each costs more.
+        # Byte by byte: ids are short, and a call of memcpy for each one costs more.
         for j in range(starts[i + 1] - starts[i]):
             texts[starts[i] + j] = data[begin + j]
     return starts, texts
 
 
-ATTRIBUTE_END = 31  # no byte of JSON outside of strings, nor inside them unescaped, and of no plain CSV cell
+ATTRIBUTE_END = 31  # never occurs in JSON, except inside a string as an escape, nor in a cell of a plain CSV line
 
 
 @njit(cache=True)
 def gather_attributes(
     plain: Bools, kinds: Int8s, begins: Int64s, ends: Int64s, data: Bytes, n_quotes: int
 ) -> tuple[Int64s, Bytes]:
-    """Return (starts, bytes) of the attributes of each record as they stand, ``ATTRIBUTE_END`` between two.
+    """Return the texts of each record's attributes, with the byte ``ATTRIBUTE_END`` between two, as (starts, bytes).
 
     Parameters
     ----------
     plain : bool[n]
-        Of other records comes an empty text.
+        A record that is not plain gets an empty text.
     kinds : int8[k, n]
-        One row an attribute, k >= 1. ABSENT gives an empty text.
+        One row an attribute, k >= 1. An ABSENT attribute gets an empty text.
     begins, ends : int64[k, n]
+        Attribute a of record i is ``data[begins[a, i]:ends[a, i]]``.
     data : uint8[]
     n_quotes : int
-        How many bytes stand on either side of a TEXT that belong to it: 1 in JSON, 0 in CSV.
+        How many bytes on either side of a TEXT belong to the attribute's text, too: 1 in JSON, 0 in CSV.
 
     Returns
     -------
     int64[n + 1], uint8[starts[n]]
+        The text of record i is ``bytes[starts[i]:starts[i + 1]]``.
 
     Notes
     -----
@@ -150,7 +163,10 @@ def gather_attributes(
 def _span(
     kinds: Int8s, begins: Int64s, ends: Int64s, data: Bytes, n_quotes: int, attribute: int, row: int
 ) -> tuple[int, int]:
-    """Return where the text of an attribute stands; of a list or object the bracket alone, since nothing equals it."""
+    """Return where an attribute's text begins and ends in ``data``; for a list or an object only its opening bracket.
+
+    The bracket is enough, because no condition is equal to a list or an object.
+    """
     kind = kinds[attribute, row]
     if kind == ABSENT:
         return 0, 0

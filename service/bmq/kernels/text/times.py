@@ -3,7 +3,7 @@
     2023-11-14T22:13:20.250+01:00
     0    5  8  11 14 17 19  end - 6
 
-Whether a time is in the range of a feed is the caller's to say.
+Knows one time at a time. Whether the time is in the allowed range of a feed is the caller's to check.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from numba import njit
 from bmq.records import Bytes
 
 _DAY_MS = 86_400_000
-_DAYS_TO_1970 = 719_468  # from 0000-03-01, where the count below begins
+_DAYS_TO_1970 = 719_468  # from 0000-03-01, where `_days_from_1970` begins to count
 _LENGTH_TO_SECONDS = 19
 _MILLISECOND_DIGITS = 3
 
@@ -28,14 +28,14 @@ _Z = (90, 122)
 
 @njit(cache=True)
 def read_rfc3339(data: Bytes, begin: int, end: int) -> tuple[bool, np.int64]:
-    """Return (whether ``data[begin:end]`` is a time with an offset, its epoch milliseconds, rounded down).
+    """Return (whether ``data[begin:end]`` is a time with an offset, its epoch milliseconds rounded down).
 
-    Years 0001 to 9999. A leap second (":60") is refused, as epoch milliseconds have no place for it.
+    Years are 0001 to 9999. A leap second (":60") is rejected, because epoch milliseconds have no number for it.
 
     Notes
     -----
     Raises nothing. Source of the day count: Howard Hinnant, chrono-Compatible Low-Level Date Algorithms,
-    days_from_civil: years begin in March, so that the leap day is the last.
+    days_from_civil: its years begin in March, so that the leap day is the last day of a year.
     """
     if end - begin < _LENGTH_TO_SECONDS + 1:
         return False, np.int64(0)
@@ -89,7 +89,7 @@ def read_rfc3339(data: Bytes, begin: int, end: int) -> tuple[bool, np.int64]:
 
 @njit(cache=True, forceinline=True)
 def _two_digits(data: Bytes, at: int) -> np.int64:
-    """Return the number of two digits at ``at``, or a number below -99 if one of them is no digit."""
+    """Return the number that the two digits at ``at`` spell, or a number below -99 if one of them is not a digit."""
     tens = np.int64(data[at]) - _ZERO
     units = np.int64(data[at + 1]) - _ZERO
     if tens < 0 or tens > 9 or units < 0 or units > 9:
@@ -99,7 +99,7 @@ def _two_digits(data: Bytes, at: int) -> np.int64:
 
 @njit(cache=True)
 def _days_in_month(year: np.int64, month: np.int64) -> int:
-    """Return the number of days of a month of the Gregorian calendar."""
+    """Return how many days a month of the Gregorian calendar has."""
     if month == 2:
         return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
     return 30 if month == 4 or month == 6 or month == 9 or month == 11 else 31
@@ -107,7 +107,7 @@ def _days_in_month(year: np.int64, month: np.int64) -> int:
 
 @njit(cache=True)
 def _days_from_1970(year: np.int64, month: np.int64, day: np.int64) -> np.int64:
-    """Return the days from 1970-01-01 to a date from year 1 on."""
+    """Return how many days a date from year 1 on is after 1970-01-01; negative if it is before."""
     march_year = year - 1 if month <= 2 else year
     era = march_year // 400
     year_of_era = march_year - era * 400

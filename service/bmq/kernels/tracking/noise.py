@@ -1,4 +1,4 @@
-"""Noise options of border queries: what a crossing, an end and the time do to a membership. Arrays in, numbers out.
+"""Noise options of border queries: how crossings, endings and time change a membership. Arrays in, numbers out.
 
                IN: `stay_for`           due: +
     outside ────────────────────► pending in ───────► visit ──┐ OUT: `away_for`
@@ -6,8 +6,10 @@
        ├────────────────────────────────┘               └─ pending out
        └──────────────────────────────────────────────────── due: -     IN: no event
 
-A visit is emitted or silent. A silent visit has no + and no -: the query was put silently, or the + was suppressed.
-The rules are in docs/semantics.md.
+Each visit is emitted or silent. Neither the + nor the - of a silent visit is emitted. A visit is silent if the query
+was put silently or if its + was suppressed (`cooldown`, `max_events`). docs/semantics.md has the rules.
+
+Knows rows of trackings, the options of queries and items. It must not know regions, readings or the wire format.
 """
 
 from numba import njit
@@ -44,25 +46,27 @@ def run_memberships(
     values: Float64s,
     n_events: int,
 ) -> tuple[int, int]:
-    """Apply items ``order[first:]``, and emit what is due in between in the same row.
+    """Apply items ``order[first:]`` and write their events; before an item, fire a crossing of its row that is due.
 
     Parameters
     ----------
     tracked, options : Table, OPTIONS[n_queries]
+        Written.
     items : Items
     order : int64[n]
-        Which items, ascending by (moment, class, given order).
+        The numbers of the items, ascending by (moment, class, given order).
     first : int
-        Where to go on after a call that ran out of room.
+        Where in ``order`` to continue after a call that ran out of room; 0 in the first call.
     events, values : EVENT[2 * n], float64[2 * n, d]
-        Receive the events.
+        Written: the events and the values of their streams. An item makes at most two: one that was due, and its own.
     n_events : int
-        How many they hold.
+        How many events they hold already.
 
     Returns
     -------
     tuple of int
-        (the first of ``order`` not done, or n; the new ``n_events``). Fewer than n: grow the table and call again.
+        (the first place of ``order`` not done, or n; the new ``n_events``). If the first is less than n, the caller
+        enlarges the table and calls again.
 
     Notes
     -----
@@ -95,7 +99,7 @@ def run_memberships(
 
 @njit(cache=True, forceinline=True)
 def _come_in(tracked: Table, options: Records, row: int, items: Items, i: int) -> int:
-    """Let the stream be inside; return the sign of the event, or 0."""
+    """Apply the in-crossing of item ``i`` to ``row``; return the sign of the event, or 0 if there is none."""
     flags = tracked.rows[row].flags
     tracked.rows[row].flags = flags | INSIDE
     if flags & PENDING_OUT:
@@ -110,10 +114,10 @@ def _come_in(tracked: Table, options: Records, row: int, items: Items, i: int) -
 
 @njit(cache=True, forceinline=True)
 def _go_out(tracked: Table, options: Records, row: int, items: Items, i: int) -> int:
-    """Let the stream be outside; return the sign of the event, or 0."""
+    """Apply the out-crossing of item ``i`` to ``row``; return the sign of the event, or 0 if there is none."""
     flags = tracked.rows[row].flags
     if not flags & INSIDE:
-        return 0  # with an exit region: it left that one, and had not been in the other
+        return 0  # the query has an exit region: the stream left that one and had not been in the entry region
     tracked.rows[row].flags = flags & ~INSIDE
     if flags & PENDING_IN:
         end_pending(tracked, row)
@@ -127,12 +131,13 @@ def _go_out(tracked: Table, options: Records, row: int, items: Items, i: int) ->
 
 @njit(cache=True, forceinline=True)
 def _end(tracked: Table, options: Records, row: int, items: Items, i: int) -> int:
-    """End what there is of a membership; return the sign of the event, or 0."""
+    """End the membership of ``row``, whatever its state; return the sign of the event, or 0 if there is none."""
     end_pending(tracked, row)
     tracked.rows[row].flags &= ~INSIDE
     if items.classes[i] == AT_STREAM_EXPIRY:
-        # A stream that comes back from there may do so with any time. Whether the row is still there, or was removed
-        # since the stream had been seen after its cooldown, must then not be seen.
+        # After its expiry, a stream may return with any event time. The row may or may not have been removed already,
+        # which depends on readings of the stream after the cooldown. So that this makes no difference, a + whose
+        # cooldown ended before the expiry is forgotten here.
         history = tracked.history[row]
         if history.last_entered + options[items.queries[i]].cooldown < items.moments[i]:
             history.last_entered = NEVER
@@ -143,10 +148,22 @@ def _end(tracked: Table, options: Records, row: int, items: Items, i: int) -> in
 def fire_memberships(
     tracked: Table, options: Records, rows: Int32s, moments: Int64s, events: Records, values: Float64s
 ) -> int:
-    """Emit what is pending in ``rows``, confirmed at ``moments``; where nothing is pending, forget the last +.
+    """Fire the pending crossings of ``rows`` and write their events; return how many events there are.
 
-    Parameters are those of ``run_memberships``; rows, moments : int32[k], int64[k]; events, values : of length k.
-    Returns how many events there are. Raises nothing.
+    A row without a pending crossing is there because its cooldown is over: its last + is forgotten.
+
+    Parameters
+    ----------
+    tracked, options : Table, OPTIONS[n_queries]
+        Written.
+    rows, moments : int32[k], int64[k], epoch ms
+        The rows, and when each was due; a + or - is confirmed at that moment.
+    events, values : EVENT[k], float64[k, d]
+        Written.
+
+    Notes
+    -----
+    Raises nothing.
     """
     n_events = 0
     for j in range(rows.size):
@@ -162,6 +179,7 @@ def fire_memberships(
 def _fire(
     tracked: Table, options: Records, row: int, moment: int, events: Records, values: Float64s, n_events: int
 ) -> int:
+    """Confirm the pending crossing of ``row``, write its event unless suppressed, return the new ``n_events``."""
     if tracked.rows[row].flags & PENDING_IN:
         end_pending(tracked, row)
         emits, sign = _begin_visit(tracked, options, row, tracked.rows[row].begin), ENTERED
@@ -178,7 +196,7 @@ def _fire(
 
 @njit(cache=True, forceinline=True)
 def _begin_visit(tracked: Table, options: Records, row: int, event_time: int) -> bool:
-    """Let a membership begin; return whether there is an event."""
+    """Begin a visit in ``row``; return whether its + is emitted. If not, the visit is silent."""
     option, history = options[tracked.rows[row].query], tracked.history[row]
     flags = tracked.rows[row].flags & ~VISIT
     tracked.rows[row].flags = flags | SILENT << VISIT_SHIFT
@@ -190,14 +208,14 @@ def _begin_visit(tracked: Table, options: Records, row: int, event_time: int) ->
         return False
     tracked.rows[row].flags = flags | EMITTED << VISIT_SHIFT
     if option.cooldown > 0:
-        # Without a cooldown it is not kept, so that the pair's row can go.
+        # Without a cooldown, this time is not kept, so that the row can be removed.
         history.last_entered = event_time
     return True
 
 
 @njit(cache=True, forceinline=True)
 def _end_visit(tracked: Table, options: Records, row: int) -> bool:
-    """Let a membership end; return whether there is an event."""
+    """End the visit in ``row``; return whether its - is emitted."""
     visit = (tracked.rows[row].flags & VISIT) >> VISIT_SHIFT
     tracked.rows[row].flags &= ~VISIT
     return visit == EMITTED and _may_emit(tracked, options, row)
@@ -205,7 +223,7 @@ def _end_visit(tracked: Table, options: Records, row: int) -> bool:
 
 @njit(cache=True, forceinline=True)
 def _may_emit(tracked: Table, options: Records, row: int) -> bool:
-    """Count an event; return whether it is one of the first `max_events`."""
+    """Return whether ``max_events`` allows one more event of the row, and count that event."""
     most = options[tracked.rows[row].query].max_events
     if most < 0:
         return True
@@ -218,7 +236,10 @@ def _may_emit(tracked: Table, options: Records, row: int) -> bool:
 
 @njit(cache=True)
 def set_visits(tracked: Table, options: Records, rows: Int32s, visit: Int32s) -> None:
-    """Let ``rows`` be inside, with visits as given (EMITTED, SILENT) and nothing pending. Raises nothing."""
+    """Set ``rows`` to inside, with visits as given (int32[k], EMITTED or SILENT) and nothing pending.
+
+    Raises nothing.
+    """
     for j in range(rows.size):
         end_pending(tracked, rows[j])
         tracked.rows[rows[j]].flags = INSIDE | visit[j] << VISIT_SHIFT

@@ -1,10 +1,11 @@
-"""What is pending in the rows of trackings, until when, and which rows have changed.
+"""The pending crossings in the rows of trackings: when each is due, and which rows have changed.
 
     rows      |  block 0: 64 rows  |  block 1  |  block 2  |
     bounds    |  at most each due  |           |           |      looked at when bounds[block] is before now
     touched   |  any row changed   |           |           |      looked at when touched[block]
 
-Arrays in, numbers out.
+Knows rows, their due times and the options of queries. It must not know which events a row makes; those are `noise` and
+`tran_seq`. Arrays in, numbers out. Invariant: a bound is never later than the due time of a row of its block.
 """
 
 import numpy as np
@@ -32,7 +33,11 @@ from bmq.records import NEVER, Bytes, Int32s, Int64s
 
 @njit(cache=True, forceinline=True)
 def due_of(tracked: Table, options: Records, row: int) -> int:
-    """Return when a row is to be looked at: a crossing is due, or the cooldown may not matter any more; else FAR."""
+    """Return the due time (epoch ms) of a row, or `FAR` if it has none.
+
+    If a crossing is pending, that is when it is confirmed. If the row holds only a cooldown, it is when to check
+    whether the cooldown can still matter.
+    """
     flags = tracked.rows[row].flags
     if flags & PENDING:
         option = options[tracked.rows[row].query]
@@ -42,14 +47,14 @@ def due_of(tracked: Table, options: Records, row: int) -> int:
 
 @njit(cache=True, forceinline=True)
 def _cools_down(tracked: Table, row: int) -> bool:
-    """Return whether a row holds nothing but when the last + was emitted."""
+    """Return whether a row holds nothing but the time of its last +."""
     flags = tracked.rows[row].flags
     return bool(flags & STATE == 0 and flags & KEPT and tracked.history[row].n_events == 0)
 
 
 @njit(cache=True, forceinline=True)
 def lower_bound(tracked: Table, options: Records, row: int) -> None:
-    """Let the bounds hold for ``row``, which may be due earlier than before."""
+    """Lower the bounds to the due time of ``row``, which may be earlier than before."""
     due = due_of(tracked, options, row)
     block = row >> BLOCK_BITS
     tracked.bounds[block] = min(tracked.bounds[block], due)
@@ -58,7 +63,7 @@ def lower_bound(tracked: Table, options: Records, row: int) -> None:
 
 @njit(cache=True, forceinline=True)
 def _set_kept(tracked: Table, options: Records, row: int) -> None:
-    """Bring a row up to date with its history."""
+    """Set the flag KEPT of a row by its history, and the time to check its cooldown if the row holds nothing else."""
     history = tracked.history[row]
     is_kept = history.last_entered != NEVER or history.n_events > 0
     tracked.rows[row].flags = tracked.rows[row].flags & ~KEPT | (KEPT if is_kept else 0)
@@ -68,7 +73,7 @@ def _set_kept(tracked: Table, options: Records, row: int) -> None:
 
 @njit(cache=True, forceinline=True)
 def note_change(tracked: Table, options: Records, row: int) -> None:
-    """Bring flags and bounds up to date with a row that has changed, and note that it has."""
+    """Update the flags and bounds of a row after a change, and mark it as touched."""
     if tracked.history.size:
         _set_kept(tracked, options, row)
     tracked.rows[row].flags = tracked.rows[row].flags | TOUCHED
@@ -78,7 +83,7 @@ def note_change(tracked: Table, options: Records, row: int) -> None:
 
 @njit(cache=True, forceinline=True)
 def begin_pending(tracked: Table, row: int, items: Items, i: int, pending: int) -> None:
-    """Let the crossing of item ``i`` wait in a row, in place of one that does."""
+    """Make the crossing of item ``i`` pending in a row, with the flag ``pending``; it replaces a pending one."""
     begun = tracked.rows[row]
     if not begun.flags & PENDING:
         tracked.counts[N_PENDING] += 1
@@ -90,7 +95,7 @@ def begin_pending(tracked: Table, row: int, items: Items, i: int, pending: int) 
 
 @njit(cache=True, forceinline=True)
 def end_pending(tracked: Table, row: int) -> None:
-    """Let nothing wait in a row."""
+    """Cancel the pending crossing of a row, if there is one."""
     if tracked.rows[row].flags & PENDING:
         tracked.counts[N_PENDING] -= 1
         tracked.rows[row].flags = tracked.rows[row].flags & ~PENDING
@@ -98,7 +103,10 @@ def end_pending(tracked: Table, row: int) -> None:
 
 @njit(cache=True, forceinline=True)
 def is_due_before(tracked: Table, options: Records, row: int, items: Items, i: int) -> bool:
-    """Return whether the crossing that is pending in a row is due before item ``i`` happens."""
+    """Return whether the crossing that is pending in a row is due before item ``i``.
+
+    At the same moment it is before an item of a class after FIRED, and after a reading.
+    """
     if not tracked.rows[row].flags & PENDING:
         return False
     due = due_of(tracked, options, row)
@@ -107,26 +115,28 @@ def is_due_before(tracked: Table, options: Records, row: int, items: Items, i: i
 
 @njit(cache=True)
 def find_due(tracked: Table, options: Records, settled: int, last_times: Int64s) -> tuple[Int32s, Int64s]:
-    """Return the rows in which a crossing is due, or which hold a cooldown that cannot matter any more.
+    """Return the rows with a crossing that is due, and those with a cooldown that can no longer matter.
 
     Parameters
     ----------
     tracked, options : Table, OPTIONS[n_queries]
-    settled : epoch ms
-        A crossing due before it is due.
+        The bounds are written, and when to check a cooldown again.
+    settled : int, epoch ms
+        A row is due if its due time is before this.
     last_times : int64[], epoch ms
-        The last reading of each stream. A cooldown that ended before it cannot matter: what comes is not earlier.
-        Of the others, and of streams beyond the array, the cooldown is kept, and asked for again a cooldown later.
+        The last reading of each stream slot. A cooldown that ended before that reading can no longer matter, because
+        later readings are not earlier than it. Any other cooldown, and that of a stream beyond the array, is kept and
+        checked again one cooldown after ``settled``.
 
     Returns
     -------
     int32[k], int64[k]
-        Rows, and when they were due. The bounds hold for all other rows: the caller sees to these.
+        The rows, and when they were due. Afterwards the bounds hold for all other rows; the caller must handle these.
 
     Notes
     -----
-    Raises nothing. Looks at the blocks whose bound is before ``settled``: those in which something is due, and
-    those in which what was due has been cancelled.
+    Raises nothing. Looks only at blocks whose bound is before ``settled``: something in them is due, or something that
+    was due has been cancelled.
     """
     n_due = 0
     for block in range(tracked.bounds.size):
@@ -154,7 +164,7 @@ def find_due(tracked: Table, options: Records, settled: int, last_times: Int64s)
 
 @njit(cache=True)
 def _ask_cooldown(tracked: Table, options: Records, row: int, settled: int, last_times: Int64s) -> int:
-    """Return a time before ``settled`` where the cooldown in a row cannot matter; else when to ask again."""
+    """Return a time before ``settled`` if the cooldown of a row can no longer matter; else when to check it again."""
     asked, cooldown = tracked.rows[row], options[tracked.rows[row].query].cooldown
     if asked.stream < last_times.size and tracked.history[row].last_entered + cooldown < last_times[asked.stream]:
         return int(asked.begin)
@@ -194,18 +204,24 @@ def remove_gone(tracked: Table, options: Records, rows: Int32s) -> None:
 def begin_history(
     tracked: Table, options: Records, rows: Int32s, cooldown: int, count: bool, last_times: Int64s
 ) -> None:
-    """Forget what ``rows`` hold that does not count under the options of now; renew the bounds.
+    """Adapt the history of ``rows`` to new options of their query: forget what no longer counts, and lower the bounds.
 
     Parameters
     ----------
-    cooldown : ms, of the options before. A + that was visit longer than that before its stream's last reading is
-        forgotten, since it may have been already. -1: each is; `FAR`: none is.
-    count : forget how many events were visit.
-    last_times : int64[], epoch ms, of each stream slot; of streams beyond it nothing is over.
+    tracked, options : Table, OPTIONS[n_queries]
+        Written; ``options`` are the new ones.
+    rows : int32[k]
+    cooldown : int, ms
+        The cooldown of the old options. A + that was emitted longer than this before the last reading of its stream is
+        forgotten, because it may have been forgotten already. -1: each + is forgotten; `FAR`: none is.
+    count : bool
+        Whether to forget how many events were emitted.
+    last_times : int64[], epoch ms
+        The last reading of each stream slot. For a stream beyond the array, no cooldown is over.
 
     Notes
     -----
-    Raises nothing. Notes no change: whoever copies the table has the same options, and does the same.
+    Raises nothing. Does not mark rows as touched: a replica of the table gets the same options and does the same.
     """
     for row in rows:
         if tracked.history.size:
@@ -224,9 +240,10 @@ def begin_history(
 
 @njit(cache=True)
 def set_flags(tracked: Table, options: Records, rows: Int32s, flags: Bytes) -> None:
-    """Give ``rows`` (each once) ``flags``, without TOUCHED, and renew the bounds; remove those with no flag.
+    """Set the flags of ``rows`` (each once) to ``flags`` (uint8[k]); remove rows without any flag; lower the bounds.
 
-    Raises nothing. What else is in the rows is the caller's; so is noting a change.
+    The flag TOUCHED is left as it is. The caller writes the other fields of the rows and marks the change. Raises
+    nothing.
     """
     for i in range(rows.size):
         row = rows[i]

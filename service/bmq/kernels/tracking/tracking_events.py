@@ -1,4 +1,7 @@
-"""What happens to trackings, and the events that come of it. Arrays in, numbers out."""
+"""The items that change trackings, and the events that follow from them. Arrays in, numbers out.
+
+Knows the layout of items and events. It must not know when an item makes an event; that is `noise` and `tran_seq`.
+"""
 
 from typing import NamedTuple
 
@@ -8,7 +11,7 @@ from numba import njit
 from bmq.kernels.tracking.tracking_rows import Records, Table
 from bmq.records import NEVER, Float64s, Int8s, Int32s, Int64s
 
-# What happens to a pair, and when within one moment.
+# The actions of an item, and the classes that order the items of one moment.
 IN, END, OUT = 1, 0, -1
 AT_READING, FIRED, AT_STREAM_EXPIRY, AT_QUERY_EXPIRY = range(4)
 
@@ -32,7 +35,7 @@ EVENT = np.dtype(
 
 
 class Items(NamedTuple):
-    """As `engines.tracking.trackings.TrackingItems`, columns of n."""
+    """Items as columns of n; the attributes are those of `engines.tracking.tracking_items.TrackingItems`."""
 
     queries: Int32s
     streams: Int32s
@@ -49,7 +52,7 @@ class Items(NamedTuple):
 
 @njit(cache=True, forceinline=True)
 def write_item(items: Items, i: int, sign: int, began: int, events: Records, values: Float64s, at: int) -> None:
-    """Write the event of item ``i``."""
+    """Write the event of item ``i`` to place ``at``; ``began`` is when a transition began, or NEVER (epoch ms)."""
     event = events[at]
     event.queries, event.streams, event.rows = items.queries[i], items.streams[i], items.rows[i]
     event.moments, event.classes, event.event_times = items.moments[i], items.classes[i], items.event_times[i]
@@ -61,7 +64,7 @@ def write_item(items: Items, i: int, sign: int, began: int, events: Records, val
 
 @njit(cache=True, forceinline=True)
 def write_pending(tracked: Table, row: int, sign: int, moment: int, events: Records, values: Float64s, at: int) -> None:
-    """Write the event of the crossing that waited in a row; its event time is the moment."""
+    """Write the event of the crossing that was pending in a row to place ``at``; its event time is ``moment``."""
     event, fired = events[at], tracked.rows[row]
     event.queries, event.streams, event.rows = fired.query, fired.stream, -1
     event.moments, event.classes, event.event_times = moment, FIRED, moment

@@ -1,11 +1,15 @@
-"""The table of trackings: a hash table of rows, and a list of rows for each query.
+"""The table of trackings: a hash table of rows, and a list of rows for each query. Arrays in, numbers out.
+
+A tracking is what is kept of one (query, stream); each has one row.
 
     (query, stream) ──► home ──► table[h] = row ──► rows[row], values[row], history[row]
                                  -1: free, else try h + 1
     options[query].first ──► row ──behind──► row ──behind──► -1       the rows of a query
 
-Rows keep their number until they are removed. A row that is in the default state again stays, empty, until what
-changed is taken: whoever copies the table must hear that it is gone. Arrays in, numbers out.
+A row keeps its number until it is removed. A row that returns to the default state stays in the table, empty, until its
+change has been taken: a replica of the table must receive that the tracking is gone.
+
+Knows rows and lists. It must not know what is pending in a row or when it is due; that is `pending`.
 """
 
 from typing import NamedTuple
@@ -19,32 +23,32 @@ from bmq.records import NEVER, Bools, Float64s, Int32s, Int64s
 
 Records = npt.NDArray[np.void]
 
-FAR = 2**63 - 1  # the due of a row that waits for nothing
+FAR = 2**63 - 1  # the due time of a row in which nothing is pending
 
-# Rows of a block. Fewer: more bounds to read in each batch. More: more rows to read where one is due or touched; with
-# 256, taking a thousand changes in a million rows took a third longer.
+# Rows of a block. With fewer, each batch reads more bounds. With more, it reads more rows where one is due or touched:
+# with 256, taking a thousand changes in a million rows took a third longer.
 BLOCK_BITS = 6
 BLOCK = 1 << BLOCK_BITS
 
-# The flags of a row. All are in checkpoints but TOUCHED: never change one.
+# The flags of a row. All except TOUCHED are in checkpoints: never change one.
 INSIDE = 1
 VISIT_SHIFT = 1
 NO, EMITTED, SILENT = range(3)
 VISIT = 3 << VISIT_SHIFT
 PENDING_IN, PENDING_OUT = 8, 16
 PENDING = PENDING_IN | PENDING_OUT
-KEPT = 32  # there is history to be kept
+KEPT = 32  # the row has history that must be kept
 TOUCHED = 64
 STATE = INSIDE | VISIT | PENDING
 
 ROW = np.dtype(
     [
-        ("begin", np.int64),  # event time of the crossing that waits; else when to ask whether the cooldown matters
+        ("begin", np.int64),  # event time of the pending crossing; if none, when to check the cooldown
         ("query", np.int32),  # -1: the row is removed
         ("stream", np.int32),
-        ("ordinal", np.int32),  # of the crossing that waits, like the reason
-        ("before", np.int32),  # neighbours in the list of the query; -1: none
-        ("behind", np.int32),  # also the list of removed rows
+        ("ordinal", np.int32),  # of the pending crossing, like the reason
+        ("before", np.int32),  # the neighbours in the query's list of rows; -1: none
+        ("behind", np.int32),  # in a removed row: the next removed row
         ("reason", np.int8),
         ("flags", np.uint8),
     ],
@@ -53,36 +57,39 @@ ROW = np.dtype(
 HISTORY = np.dtype([("last_entered", np.int64), ("n_events", np.int32)])
 OPTIONS = np.dtype(
     [
-        ("stay", np.int64),  # how long a crossing waits: IN, OUT; both are `within` in a transition query
+        ("stay", np.int64),  # ms that IN (stay) or OUT (away) is pending; transition queries: `within`
         ("away", np.int64),
         ("cooldown", np.int64),
         ("max_events", np.int32),  # -1: any number
-        ("first", np.int32),  # row of the query; -1: none
-        ("pattern", np.int8),  # 0: border query
+        ("first", np.int32),  # the first row of the query; -1: none
+        ("pattern", np.int8),  # 0: border query; else `records.Pattern`
     ],
     align=True,
 )
 
-# Places in `Table.counts`.
+# The places of the numbers in `Table.counts`.
 USED, REMOVED, N_ROWS, N_PENDING, NEXT_DUE, N_SUPPRESSED, ACCESSES, N_COUNTS = range(8)
 
 
 class Table(NamedTuple):
-    """Pairs and what is kept of them.
+    """The rows of trackings, and what finds them.
 
     Attributes
     ----------
     rows : ROW[capacity]
-    history : HISTORY[capacity], or of length 0 where none is kept.
+    history : HISTORY[capacity], or of length 0 if no query needs history.
     values : float64[capacity, d]
-        Of the crossings that wait.
+        The value of the stream at the pending crossing of each row.
     table : int32[more than capacity]
-    bounds : int64[capacity / BLOCK]
-        At most the due of each row of the block; epoch ms.
+        The hash table: row numbers; -1: free.
+    bounds : int64[capacity / BLOCK], epoch ms
+        For each block of rows a time that is not later than the due time of any of them.
     touched : bool[capacity / BLOCK]
+        Whether a row of the block has changed.
     counts : int64[N_COUNTS]
-        Rows ever used, the first removed one (-1: none), rows in the table, crossings that wait, a time before all
-        bounds, events suppressed, accesses of Tran-Seq.
+        USED: rows ever used. REMOVED: the first removed row (-1: none). N_ROWS: rows in the table. N_PENDING: pending
+        crossings. NEXT_DUE: a time not later than any bound, epoch ms. N_SUPPRESSED: events suppressed. ACCESSES:
+        accesses as Tran-Seq counts them.
     """
 
     rows: Records
@@ -96,15 +103,17 @@ class Table(NamedTuple):
 
 @njit(cache=True, forceinline=True)
 def _home(table: Int32s, query: int, stream: int) -> int:
-    # The product's high half and no mask, so that the table may have any size and grows by an eighth with the rows.
+    """Return where in ``table`` the search for (query, stream) begins."""
+    # The high half of the product and not a mask, so that the table may have any size and grow by an eighth with the
+    # rows.
     h = mix((uint64(query) << uint64(32)) | uint64(stream))
-    # Signed within the kernel: numba would make a float of a signed and an unsigned place.
+    # Signed within the kernel: numba makes a float of a signed and an unsigned number.
     return int(np.int64(((h >> uint64(32)) * uint64(table.size)) >> uint64(32)))
 
 
 @njit(cache=True, forceinline=True)
 def find(tracked: Table, query: int, stream: int) -> int:
-    """Return the row of a pair, or -1."""
+    """Return the row of the tracking of (query, stream), or -1 if there is none."""
     h = _home(tracked.table, query, stream)
     row = tracked.table[h]
     while row >= 0:
@@ -117,6 +126,7 @@ def find(tracked: Table, query: int, stream: int) -> int:
 
 @njit(cache=True)
 def _enter(rows: Records, table: Int32s, row: int) -> None:
+    """Add a row to the hash table."""
     h = _home(table, rows[row].query, rows[row].stream)
     while table[h] >= 0:
         h = h + 1 if h + 1 < table.size else 0
@@ -125,7 +135,7 @@ def _enter(rows: Records, table: Int32s, row: int) -> None:
 
 @njit(cache=True)
 def enter_all(rows: Records, n_used: int, table: Int32s) -> None:
-    """Fill an empty ``table`` with the rows below ``n_used`` that belong to a pair. Raises nothing."""
+    """Add all rows below ``n_used`` that are not removed to an empty ``table``. Raises nothing."""
     for row in range(n_used):
         if rows[row].query >= 0:
             _enter(rows, table, row)
@@ -133,7 +143,7 @@ def enter_all(rows: Records, n_used: int, table: Int32s) -> None:
 
 @njit(cache=True)
 def add(tracked: Table, options: Records, query: int, stream: int) -> int:
-    """Return a row in the default state for a pair that has none; -1: there is no room."""
+    """Return a row in the default state for a (query, stream) that has none; -1 if there is no room."""
     row = tracked.counts[REMOVED]
     if row >= 0:
         tracked.counts[REMOVED] = tracked.rows[row].behind
@@ -159,7 +169,7 @@ def add(tracked: Table, options: Records, query: int, stream: int) -> int:
 
 @njit(cache=True)
 def remove(tracked: Table, options: Records, row: int) -> None:
-    """Remove a row from everything, whatever its state. Raises nothing."""
+    """Remove a row from the table and from its query's list, whatever its state. Raises nothing."""
     removed = tracked.rows[row]
     if removed.flags & PENDING:
         tracked.counts[N_PENDING] -= 1
@@ -178,7 +188,7 @@ def remove(tracked: Table, options: Records, row: int) -> None:
 
 @njit(cache=True)
 def _leave(tracked: Table, row: int) -> None:
-    """Take a row out of the hash table; those behind it move up, so that no probe meets a gap."""
+    """Remove a row from the hash table and move the rows behind it up, so that no search ends at a gap."""
     table, size = tracked.table, tracked.table.size
     hole = _home(table, tracked.rows[row].query, tracked.rows[row].stream)
     while table[hole] != row:
@@ -213,16 +223,29 @@ def rows_of(tracked: Table, options: Records, query: int) -> Int32s:
 
 @njit(cache=True)
 def remove_all(tracked: Table, options: Records, rows: Int32s) -> None:
-    """Remove ``rows``. Raises nothing."""
+    """Remove ``rows`` (int32[k]). Raises nothing."""
     for row in rows:
         remove(tracked, options, row)
 
 
 @njit(cache=True)
 def find_or_add(tracked: Table, options: Records, queries: Int32s, streams: Int32s, first: int, rows: Int32s) -> int:
-    """Write the rows of trackings ``first`` and later, with new ones where there is none; return the first not done.
+    """Write the rows of the trackings from ``first`` on, adding missing rows; return the first one not done.
 
-    Raises nothing. Fewer than n: there is no more room; grow the table and call again.
+    Parameters
+    ----------
+    tracked, options : Table, OPTIONS[n_queries]
+        Written.
+    queries, streams : int32[n]
+        The query slot and the stream slot of each tracking.
+    first : int
+        Where to continue after a call that ran out of room; 0 in the first call.
+    rows : int32[n]
+        Written.
+
+    Notes
+    -----
+    Raises nothing. If the result is less than n, there is no more room: the caller enlarges the table and calls again.
     """
     for i in range(first, queries.size):
         row = find(tracked, queries[i], streams[i])

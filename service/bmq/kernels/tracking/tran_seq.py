@@ -4,16 +4,18 @@
     in not out       IN opens, OUT within `within` closes it; not closed, it is the event when `within` is over
     out then in, out not in: mirrored
 
-Source: Lee et al., BMQ-Processor, sections 6.2 and 6.4, figure 8. A crossing is *inserted* under its query and
-stream, one of the other side *probes* for it, and a match *deletes* it, or else the end of its time.
+Source: Lee et al., BMQ-Processor, sections 6.2 and 6.4, figure 8. A crossing is *inserted* under its query and stream.
+A crossing of the other side *probes* for it. A match *deletes* it, and so does the end of its time.
 
-Departures. (1) A query has one pattern, so only crossings of the side that opens it are inserted: the other side's
-window would hold what no probe asks for. An RTMQ, which reports all four, is four queries. (2) One hash table for all
-queries of a feed and shard, of (query, stream). (3) The paper's list by arrival finds what is too old at its tail.
-Here `within` differs by query and readings may come out of order, so arrival is not the order of the ends. The blocks
-of the table with a bound for each take its place (see `tracking_rows`): crossings that came together lie together, as
-in the list. (4) What is too old is deleted when the time of the feed has passed it, and not when the next crossing
-arrives: the event of a stay may not wait for another one.
+Departures. (1) A query has one pattern, so only crossings of the side that opens the pattern are inserted: no probe
+would ask for crossings of the other side. An RTMQ, which reports all four patterns, is four queries. (2) One hash table
+of (query, stream) serves all queries of a feed and shard. (3) The paper finds crossings that are too old at the tail of
+a list by arrival. Here `within` differs by query and readings may be out of order, so the order of arrival is not the
+order of the ends. Blocks of the table, each with a bound, replace the list (see `tracking_rows`): crossings that came
+together are near each other in the table, as in the list. (4) A crossing that is too old is deleted when the time of
+the feed has passed its end, and not when the next crossing arrives: the event of a stay must not depend on another one.
+
+Knows rows of trackings, patterns and items. It must not know regions, readings or the wire format.
 """
 
 from numba import njit
@@ -25,7 +27,7 @@ from bmq.records import Float64s, Int32s, Int64s
 
 IN_THEN_OUT, OUT_THEN_IN, IN_NOT_OUT, OUT_NOT_IN = 1, 2, 3, 4  # as `records.Pattern`
 
-# Accesses as the paper counts them (section 6.4, footnote 2): list and hash table, one each.
+# Accesses as the paper counts them (section 6.4, footnote 2): one for the list and one for the hash table.
 _INSERT, _PROBE, _DELETE = 2, 1, 2
 
 
@@ -40,7 +42,7 @@ def run_transitions(
     values: Float64s,
     n_events: int,
 ) -> tuple[int, int]:
-    """Apply items ``order[first:]``, and emit what is due in between in the same row.
+    """Apply items ``order[first:]`` and write their events; before an item, fire a crossing of its row that is due.
 
     Parameters and result are those of ``kernels.tracking.noise.run_memberships``. Raises nothing. O(1) an item, no
     allocation.
@@ -77,7 +79,7 @@ def run_transitions(
 def fire_transitions(
     tracked: Table, options: Records, rows: Int32s, moments: Int64s, events: Records, values: Float64s
 ) -> int:
-    """Delete what waits in ``rows``, whose time was over at ``moments``; return how many events that made.
+    """Delete the pending crossings of ``rows``, which ended at ``moments``; return how many events were written.
 
     Parameters are those of ``kernels.tracking.noise.fire_memberships``. Raises nothing.
     """
@@ -92,6 +94,7 @@ def fire_transitions(
 def _delete_due(
     tracked: Table, options: Records, row: int, due: int, events: Records, values: Float64s, n_events: int
 ) -> int:
+    """Delete the pending crossing of ``row``, write the event if its pattern has one, return the new ``n_events``."""
     end_pending(tracked, row)
     tracked.counts[ACCESSES] += _DELETE
     pattern = options[tracked.rows[row].query].pattern

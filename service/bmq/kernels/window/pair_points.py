@@ -1,8 +1,10 @@
-"""Pairs of readings of two windows, and where they are in the space of a window join. Pure: arrays in, arrays out.
+"""Joined pairs of readings of two windows, and their points in the space of a window join. Arrays in and out.
 
-Each axis of the space is a difference: a coordinate of the left reading less one of the right.
+Each axis of the space is a difference: a number of the left reading less a number of the right reading.
 
     left.price - right.price     left.price - 0     0 - (-right.qty)     right's time - left's time
+
+Knows rows of readings and differences. It must not know queries or boxes.
 """
 
 import numpy as np
@@ -17,7 +19,7 @@ LARGEST = float(np.finfo(np.float64).max)
 def pairs_of_ranges(
     begins: Int64s, ends: Int64s, order: Int64s, newest: Int64s, start: tuple[int, int], size: int
 ) -> tuple[Int32s, Int32s, tuple[int, int]]:
-    """Return the next pairs of the ranges whose second row was applied before the reading of the range.
+    """Return the next pairs of (range, row of the other side) whose row was applied before the reading of the range.
 
     Parameters
     ----------
@@ -26,18 +28,18 @@ def pairs_of_ranges(
     order : int64[n]
         Rows of the other side.
     newest : int64[m]
-        Only rows below this one were applied before the reading of range i.
+        Rows of the other side below ``newest[i]`` were applied before the reading of range i, others were not.
     start : (int, int)
-        The range to go on with, and how many of its places were taken already.
+        The range to continue with, and how many of its places were handled already; (0, 0) in the first call.
     size : int
-        Most pairs to return.
+        How many pairs to return at most.
 
     Returns
     -------
     ranges, rows : int32[k]
-        Which range, ascending, and which row of the other side.
+        The number of the range, ascending, and the row of the other side.
     next : (int, int)
-        The ``start`` of the next call; range m: nothing is left.
+        The ``start`` of the next call. If its range is m, no pair is left.
 
     Notes
     -----
@@ -63,18 +65,18 @@ def pairs_of_ranges(
 
 @njit(cache=True)
 def coordinate(left: float, right: float) -> float:
-    """Return where a pair is on an axis: what the left reading brings to it less what the right one does.
+    """Return the coordinate of a pair on an axis: the number of the left reading less that of the right one.
 
     Parameters
     ----------
     left, right : float
-        -inf of the left or inf of the right: no number.
+        A left reading without a number has -inf, a right reading without a number has inf.
 
     Returns
     -------
     float
-        -inf where one of the two is no number; else finite: a difference beyond the range of float64 is its last
-        number, since an index takes no inf.
+        -inf if one of the two has no number; else finite. A difference beyond the range of float64 becomes the largest
+        (or smallest) finite float, because an index does not accept inf.
 
     Notes
     -----
@@ -87,13 +89,14 @@ def coordinate(left: float, right: float) -> float:
 
 @njit(cache=True)
 def coordinates(lefts: Float64s, rights: Float64s, left_rows: Int32s, right_rows: Int32s) -> Float64s:
-    """Return where pairs are in the space, float64[d, k].
+    """Return the points of pairs in the space, float64[d, k].
 
     Parameters
     ----------
     lefts, rights : float64[d, n_left], float64[d, n_right]
-        What each reading brings to each axis, as in ``coordinate``.
+        The number of each reading on each axis, as in ``coordinate``.
     left_rows, right_rows : int32[k]
+        The left and the right reading of each pair.
 
     Notes
     -----

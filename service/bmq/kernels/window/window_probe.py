@@ -1,12 +1,14 @@
-"""One new reading against the other side's window: each box that can hold a pair of it asks the window. Pure.
+"""Finds the readings of a window that make a pair with a new reading of the other side within a box. Pure.
 
-The window is sorted, once a batch, by each column that matters. A box asks for a range of each of its axes:
+Once a batch, the window is sorted by each column that matters. A box restricts each of its axes to a range:
 
     in order of application   0 1 2 3 [4 5 6 7 8 9]       within the last 6
     by right.price            7 3 [9 0 5 1] 8 2 6 4       price within 1 of 10
     by right.qty              [5 2 9 1 4 8 7] 0 3 6       qty below 100
 
-Where one of the ranges is short, each reading in it is looked at; else those in all of them, found as sets of bits.
+If one of the ranges is short, each reading in it is tested. Else the readings in all ranges are found as sets of bits.
+
+Knows readings by number, boxes and axes. It must not know queries or streams.
 """
 
 from typing import NamedTuple
@@ -19,21 +21,23 @@ from bmq.kernels.window.pair_points import coordinate
 from bmq.kernels.window.sorted_windows import N_BLOCKS, SortedWindow
 from bmq.records import Float64s, Int32s, Int64s, UInt64s
 
-SHORT = 16  # readings; to look at one costs as much as the words of some hundred others
+SHORT = 16  # readings; testing one takes as long as the words of some hundred readings
 
 _ONE = np.uint64(1)
 _ALL = ~np.uint64(0)
 
 
 class Probes(NamedTuple):
-    """New readings, and the boxes to be asked about each: those that hold what depends on it alone.
+    """New readings, and for each of them the boxes to ask.
 
     Attributes
     ----------
-    side : of the new readings: 0 left, 1 right.
-    parts : float64[d, m], what they bring to each axis.
-    newest : int64[m], rows of the other side below it were applied before.
-    starts, stops, boxes : int64[m], int64[m], int32[]; the boxes of reading i are ``boxes[starts[i]:stops[i]]``.
+    side : 0 if the new readings are left ones, 1 if they are right ones.
+    parts : float64[d, m], the number of each reading on each axis.
+    newest : int64[m], rows of the other side below this were applied before the reading.
+    starts, stops, boxes : int64[m], int64[m], int32[]
+        The boxes of reading i are ``boxes[starts[i]:stops[i]]``: those that hold it on the axes that depend on it
+        alone.
     """
 
     side: int
@@ -45,14 +49,14 @@ class Probes(NamedTuple):
 
 
 class Others(NamedTuple):
-    """The other side's readings that may take part, by number.
+    """The readings of the other side that may be in a pair, by number.
 
     Attributes
     ----------
     rows : int64[n], ascending.
-    parts : float64[d, n], what they bring to each axis.
-    axes, orders : int64[a], the axes that depend on them, that of ranks left out, and which order of ``window`` each
-        is by.
+    parts : float64[d, n], the number of each reading on each axis.
+    axes, orders : int64[a]
+        The axes that depend on these readings, without the axis of ranks, and which order of ``window`` is by each.
     window : the same readings, sorted.
     """
 
@@ -65,25 +69,28 @@ class Others(NamedTuple):
 
 @njit(cache=True)
 def probe(probes: Probes, others: Others, ends: Float64s, rank_axis: int) -> tuple[Int32s, int]:
-    """Return the pairs that boxes hold.
+    """Return the pairs of a new reading and another one that are in a box.
 
     Parameters
     ----------
+    probes : Probes
+    others : Others
     ends : float64[n_boxes, d, 2]
-        Lower and upper ends of boxes.
+        The lower and upper ends of the boxes.
     rank_axis : int
-        The axis of ranks; -1: there is none.
+        The axis of ranks, on which a window counts readings; -1 if there is none.
 
     Returns
     -------
     found : int32[3, k]
-        Box, number of the new reading, number of the other one; no three come twice.
+        The box, the number of the new reading, the number of the other one; no three of them come twice.
     visits : int
-        How many pairs were looked at.
+        How many pairs were tested.
 
     Notes
     -----
-    Raises nothing. O(a log n) for each box asked, and less of a short range than of its readings, or n / 64 a range.
+    Raises nothing. O(a log n) for each box asked; then O(readings in its shortest range) if that range is short, else
+    O(n / 64) for each range.
     """
     found = np.empty((3, 1024), dtype=np.int32)
     n_found, visits = 0, 0
@@ -141,23 +148,23 @@ def probe(probes: Probes, others: Others, ends: Float64s, rank_axis: int) -> tup
 
 @njit(cache=True)
 def _first_in_count(side: int, ends: Float64s, box: int, rank_axis: int, newest: int, rows: Int64s) -> int:
-    """Return the first reading that the counted window of a box holds, by number. Raises nothing."""
+    """Return the number of the first reading that is in the counted window of a box. Raises nothing."""
     if rank_axis < 0:
         return 0
-    # Ranks are above 0 where the other reading is the left one; the upper end is not in the box.
+    # A rank is above 0 if the other reading is the left one. The upper end is not in the box.
     longest = -ends[box, rank_axis, 0] if side == 0 else np.ceil(ends[box, rank_axis, 1]) - 1.0
     return int(np.searchsorted(rows, newest - np.int64(longest))) if longest < newest else 0
 
 
 @njit(cache=True)
 def _range(side: int, own: float, lo: float, hi: float, values: Float64s) -> tuple[int, int]:
-    """Return the places of ``values`` outside which no coordinate is in [lo, hi). Raises nothing.
+    """Return a range of places of ``values`` outside of which no coordinate is in [lo, hi). Raises nothing.
 
-    They may be too many, never too few: a rounded difference is in [lo, hi) only if the exact one is above the float
-    below lo, and what is computed from the ends here is rounded, too.
+    The range may hold too many places, but never too few. A rounded difference is in [lo, hi) only if the exact
+    difference is above the next float below lo; and the limits that are computed here are rounded, too.
     """
     if not np.isfinite(own):
-        return 0, 0  # no number is in no interval that is asked
+        return 0, 0  # a reading without a number is in no interval that restricts an axis
     above = np.nextafter(lo, -np.inf)
     least, most = (own - hi, own - above) if side == 0 else (own + above, own + hi)
     first = np.searchsorted(values, np.nextafter(least, -np.inf))
@@ -167,7 +174,7 @@ def _range(side: int, own: float, lo: float, hi: float, values: Float64s) -> tup
 
 @njit(cache=True)
 def _intersect(others: Others, asked: Int64s, ranges: Int64s, begin: int, stop: int, words: UInt64s) -> None:
-    """Set ``words`` to the readings from ``begin`` to ``stop`` that are in all ranges, or near them. Raises nothing."""
+    """Set ``words`` to the readings ``begin`` to ``stop`` that are in all ranges, rounded to blocks. Raises nothing."""
     first, last = begin // WORD, (stop - 1) // WORD
     words[first : last + 1] = _ALL
     words[first] &= _ALL << np.uint64(begin % WORD)
