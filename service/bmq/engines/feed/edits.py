@@ -1,7 +1,9 @@
 """What a put, an edit or a removal changes: which streams leave, which enter, and what is kept of the others.
 
-member before ──┬── inside now: its visit goes on      no member ──┬── inside now: enters, or is pending
-└── outside now: leaves at once                    └── outside now: nothing
+    member before ──┬── inside now: its visit goes on      no member ──┬── inside now: enters, or is pending
+                    └── outside now: leaves at once                    └── outside now: nothing
+
+Knows no readings: a command compares the old definition with the new one, by the streams as they are now.
 """
 
 import numpy as np

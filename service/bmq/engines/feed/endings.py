@@ -1,7 +1,9 @@
 """Queries that end in the middle of a batch: drop their later events, and let their members leave.
 
-readings ──•────•──────────•──────•──►
-due                 │                     members at the due = members now, without the moves after the due
+    readings ──•────•──────────•──────•──►
+    due                   │
+
+The members at the due are the members after the batch, without the moves after the due.
 """
 
 from collections.abc import Callable

@@ -1,9 +1,11 @@
 """Turn crossings of regions into items of trackings, and what trackings emit into events.
 
-region entered          ──► IN
-region left             ──► OUT     if the query has no exit region
-exit region left        ──► OUT
-stream or query ends    ──► END     for every tracking that there may be
+    region entered          ──► IN
+    region left             ──► OUT     if the query has no exit region
+    exit region left        ──► OUT
+    stream or query ends    ──► END     for every tracking that there may be
+
+Knows which slot is which region, and not what a tracking does with an item.
 """
 
 from collections.abc import Sequence
