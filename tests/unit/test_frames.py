@@ -23,7 +23,6 @@ from bmq.records import (
     Kind,
     Pattern,
     Put,
-    PutJoin,
     Readings,
     Refused,
     Region,
@@ -229,9 +228,9 @@ def test_joins_come_back_with_every_option_among_other_commands() -> None:
         "k", 19, Kind.BAND_JOIN, JoinSide("a"), JoinSide("b"), conjunctions[:1], reports_queries=True, expires_at=-1
     )
     commands = [
-        PutJoin(17, window),
+        Put(17, window),
         Put(17, QUERY),
-        PutJoin(18, band, due=5),
+        Put(18, band, due=5),
         Delete(19, "j"),
         Refused(20, "", "a", "b"),
     ]

@@ -8,7 +8,6 @@ Most batches have nothing but crossings of plain queries; those take the short w
 `Events` and nothing is sorted by time.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +19,7 @@ from bmq.engines.feed.slot_events import Events, When, concat_events, emit_order
 from bmq.engines.feed.stream_expiry import find_silences
 from bmq.engines.feed.tracked_regions import concat_items, events_of_trackings, items_of_crossings, items_of_ends
 from bmq.engines.feed.watched_regions import Steps
+from bmq.engines.stage_result import StageResult
 from bmq.index.base import Moves, concat_moves
 from bmq.index.stream_table import Chained
 from bmq.records import Crossings, Int32s, Int64s, Readings, Reason, RegionQuery
@@ -28,19 +28,7 @@ if TYPE_CHECKING:
     from bmq.engines.feed.feed_engine import FeedEngine
 
 
-@dataclass(frozen=True, slots=True)
-class Advanced:
-    """What a batch did: crossings, queries that ended, and counts for the metrics."""
-
-    crossings: Crossings | None
-    expired: list[RegionQuery]
-    n_late: int
-    visits: int
-    n_suppressed: int
-    level_visits: int = 0
-
-
-def advance(engine: "FeedEngine", readings: Readings | None, settled: int) -> Advanced:
+def advance(engine: "FeedEngine", readings: Readings | None, settled: int) -> StageResult:
     """Apply readings, given ascending by (partition, offset), and let time come to ``settled``.
 
     Parameters
@@ -51,13 +39,13 @@ def advance(engine: "FeedEngine", readings: Readings | None, settled: int) -> Ad
 
     Returns
     -------
-    Advanced
-        Crossings in telling order (docs/semantics.md, order).
+    StageResult
+        Crossings in output order (docs/semantics.md, order).
     """
     chained = _chain(engine, readings)
     if chained is None and not _may_be_due(engine, settled):
         engine.settled = settled
-        return Advanced(None, [], 0, 0, 0)
+        return StageResult()
     steps = _steps(engine, chained)
     moves = engine.regions.crossings(steps) if steps is not None else None
     visits = moves.visits if moves is not None else 0
@@ -70,12 +58,23 @@ def advance(engine: "FeedEngine", readings: Readings | None, settled: int) -> Ad
             emitted = moves if levels is None else concat_moves([moves, levels])
             crossings = _emit_plain(engine, chained, emitted, readings)
         engine.settled = settled
-        return Advanced(crossings, [], n_late, visits, 0, level_visits)
+        return StageResult(_listed(crossings), n_late=n_late, visits=visits, level_visits=level_visits)
     events, expired, n_suppressed, visit_numbers = _emit_all(engine, chained, steps, moves, levels, settled)
     crossings = to_crossings(engine, events, chained, readings, visit_numbers=visit_numbers)
     for query in expired:
         engine.drop(query.query_id)
-    return Advanced(crossings, expired, n_late, visits, n_suppressed, level_visits)
+    return StageResult(
+        _listed(crossings),
+        expired=[*expired],
+        n_late=n_late,
+        n_suppressed=n_suppressed,
+        visits=visits,
+        level_visits=level_visits,
+    )
+
+
+def _listed(crossings: Crossings | None) -> list[Crossings]:
+    return [] if crossings is None else [crossings]
 
 
 def _chain(engine: "FeedEngine", readings: Readings | None) -> Chained | None:

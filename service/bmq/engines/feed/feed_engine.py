@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bmq.engines.feed.batch import Advanced, advance
+from bmq.engines.feed.batch import advance
 from bmq.engines.feed.crossing_records import to_crossings
 from bmq.engines.feed.dues import DueQueries
 from bmq.engines.feed.edits import (
@@ -32,6 +32,7 @@ from bmq.engines.feed.slot_events import Events, concat_events, no_events
 from bmq.engines.feed.stream_expiry import SilenceDues
 from bmq.engines.feed.watched_regions import WatchedRegions
 from bmq.engines.scope.conditions import Conditions
+from bmq.engines.stage_result import StageResult
 from bmq.engines.tracking.trackings import END, Trackings
 from bmq.index.stream_table import StreamTable
 from bmq.kernels.tables.hashing import hash_ids
@@ -138,7 +139,7 @@ class FeedEngine:
 
     # -- readings -----------------------------------------------------------------------------------------
 
-    def advance(self, readings: Readings | None, settled: int) -> Advanced:
+    def advance(self, readings: Readings | None, settled: int) -> StageResult:
         """Apply readings, given ascending by (partition, offset), and let time come to ``settled``; see `batch`."""
         return advance(self, readings, settled)
 
