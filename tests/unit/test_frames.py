@@ -4,6 +4,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -236,6 +237,17 @@ def test_joins_come_back_with_every_option_among_other_commands() -> None:
     ]
 
     assert unpack_commands(pack_commands(commands)) == commands
+
+
+def test_a_put_has_a_place_for_each_class_of_its_query() -> None:
+    join = JoinQuery("k", 19, Kind.BAND_JOIN, JoinSide("a"), JoinSide("b"), ())
+
+    _, commands = msgspec.msgpack.decode(pack_commands([Put(17, QUERY), Put(18, join, due=5)]))
+
+    (put, *none), (nothing, put_join, *nowhere) = commands
+    assert (none, nothing, nowhere) == ([None] * 3, None, [None] * 2)
+    assert (put["offset"], put["query"]["query_id"], put["due"]) == (17, QUERY.query_id, NEVER)
+    assert (put_join["offset"], put_join["query"]["query_id"], put_join["due"]) == (18, "k", 5)
 
 
 def test_a_select_query_comes_back_with_its_alternatives() -> None:

@@ -2,7 +2,7 @@
 
     readings of this shard ─► held ─► FeedEngine (one a feed) ─► crossings
 
-Knows what a command does, and neither replies nor joins; the monitor moves the clocks.
+Knows what a command does. Knows no replies and no joins. The monitor moves the clocks.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
