@@ -3,6 +3,7 @@
 #   PYTHON=/path/to/python3.11   another interpreter than the first one found
 #   CONFIG=config/mine.toml      another configuration for `make run`
 #   ARGS="-k ledger -x"          more options for pytest
+#   WORKERS=2                    processes that run tests at once; 0: this one alone, as --pdb needs it
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -16,6 +17,7 @@ CONFIG ?= config/local.toml
 SCENARIOS ?= tests/scenarios/given.jsonl
 FEED ?= vehicles
 ARGS ?=
+WORKERS ?= auto
 NAMES ?=
 UV_VERSION := 0.13.9
 
@@ -55,14 +57,28 @@ run: java $(INSTALLED) ## Run the service with its own Kafka (CONFIG=config/loca
 demo: java $(INSTALLED) ## Show generated streams live (FEED=vehicles or stocks)
 	$(BIN)/bmq demo $(FEED)
 
+# Before the workers start, since each of them would compile the same kernels.
+KERNELS := .make/kernels.json
+$(KERNELS): $(INSTALLED) $(wildcard service/bmq/kernels/*.py service/bmq/kernels/*/*.py)
+	@echo "Compiling the kernels: some minutes, unless they are in the cache"
+	@mkdir -p $(@D)
+	$(BIN)/python -m tests.kernels > $@
+
 .PHONY: test
-test: java $(INSTALLED) ## Run every test (ARGS="-k name" for some of them)
-	$(BIN)/pytest $(ARGS)
+test: java $(INSTALLED) $(KERNELS) ## Run every test (ARGS="-k name" for some of them)
+	$(BIN)/pytest --numprocesses $(WORKERS) $(ARGS)
 
 # Some hours. Every example is new; what fails is printed with what makes it again.
 .PHONY: property-nightly
-property-nightly: $(INSTALLED) ## Run 20,000 random programs against the definition (ARGS="-k name" for one test)
-	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest tests/property/test_service_machine.py tests/property/test_join_machine.py $(ARGS)
+property-nightly: $(INSTALLED) $(KERNELS) ## Run 20,000 random programs against the definition (ARGS="-k name" for one test)
+	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest --numprocesses $(WORKERS) \
+		tests/property/test_service_machine.py tests/property/test_join_machine.py $(ARGS)
+
+# Until morning. The property tests have ten times the examples of .ci/run, other ones each time.
+.PHONY: nightly
+nightly: property-nightly ## Run property-nightly, then every test with new examples and no kernel compiled before
+	HYPOTHESIS_PROFILE=long BMQ_TEST_COLD_KERNELS=1 $(BIN)/pytest --numprocesses $(WORKERS) --timeout 7200 \
+		--ignore tests/property/test_service_machine.py --ignore tests/property/test_join_machine.py $(ARGS)
 
 .PHONY: lint
 lint: $(INSTALLED) ## Check style, types and the direction of imports

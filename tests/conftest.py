@@ -1,4 +1,4 @@
-"""For every test: Hypothesis profiles, the stacks of a test that hangs, one Kafka for the run, its topics."""
+"""For every test: Hypothesis profiles, the stacks of a test that hangs, its worker, one Kafka and its topics."""
 
 import faulthandler
 import os
@@ -11,13 +11,18 @@ import pytest
 from hypothesis import settings
 
 from tests.brokers import Topics, running_broker
+from tests.workers import FOLDERS, FoldersAndFiles
 
 # The first call of a kernel compiles it and takes most of a second, far over Hypothesis' deadline of 200 ms.
 # Speed is the job of bench/, not of the tests.
 settings.register_profile("dev", deadline=None, max_examples=50)
 settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True)
+# Without compilation a kernel takes a hundred times as long.
+settings.register_profile("nojit", deadline=None, max_examples=10, derandomize=True)
 # For a night: other examples in each run, so a failure says how to make it again.
 settings.register_profile("nightly", deadline=None, max_examples=20_000, print_blob=True)
+# Every test in it takes some hours together, and 20,000 examples of each would take days.
+settings.register_profile("long", deadline=None, max_examples=1_000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 TESTS = Path(__file__).parent
@@ -43,9 +48,20 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test with the name of its folder, so that `-m unit` needs nobody's care."""
+    """Mark each test with the name of its folder, so that `-m unit` needs nobody's care; order the folders."""
     for item in items:
-        item.add_marker(item.path.relative_to(TESTS).parts[0])
+        item.add_marker(_folder(item))
+    items.sort(key=lambda item: FOLDERS.index(_folder(item)))
+
+
+def _folder(item: pytest.Item) -> str:
+    return item.path.relative_to(TESTS).parts[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config) -> FoldersAndFiles:
+    """Choose how `pytest -n` shares the tests among its workers."""
+    return FoldersAndFiles(config)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -226,7 +226,7 @@ class Oracle:
             return
         state.known[stream] = reading
         state.happenings.append(Happening(reading.event_time, False, feed, reading))
-        passes: list[tuple[Fraction, bool, Standing, Cause]] = []
+        passes: list[tuple[Fraction, int, Standing, Cause]] = []
         left: list[tuple[Standing, Cause]] = []
         entered: list[tuple[Standing, Cause]] = []
         patterns: list[tuple[Standing, Cause]] = []

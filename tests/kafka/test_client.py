@@ -8,7 +8,7 @@ from itertools import islice
 import pytest
 from kafka import KafkaConsumer, KafkaProducer
 
-from bmq.client import Client
+from bmq.client import Client, Event
 from bmq.config import TopicsSection
 from bmq.errors import SetupError
 from bmq.kafka_io.topics import Topics
@@ -137,6 +137,7 @@ def test_events_are_seen_from_the_call_on_even_if_iterated_later(place: Place, c
     place.read(stocks={"AAPL": 45.5})
 
     event = next(events)
+    assert isinstance(event, Event)
 
     assert (event.sign, event.query_id, event.stream_id) == ("+", "forties", "AAPL")
     assert event.value == {"price": 45.5}
@@ -149,8 +150,9 @@ def test_events_can_be_narrowed_to_a_query_and_a_stream(place: Place, client: Cl
     place.read(stocks={"A": 45, "B": 55, "C": 55})
 
     def streams(**only: str) -> list[tuple[str, str | None]]:
-        found = client.events(from_beginning=True, timeout=LIMIT_SECONDS, **only)
-        return sorted((event.stream_id, event.query_id) for event in islice(found, 2 if "query_id" in only else 1))
+        found = client.events(None, None, from_beginning=True, timeout=LIMIT_SECONDS, **only)
+        n = 2 if "query_id" in only else 1
+        return sorted((event.stream_id, event.query_id) for event in islice(found, n) if isinstance(event, Event))
 
     assert streams(query_id="fifties") == [("B", "fifties"), ("C", "fifties")]
     assert streams(stream_id="C") == [("C", "fifties")]
@@ -174,7 +176,8 @@ def test_records_that_are_no_events_are_passed_over(place: Place, client: Client
 
     events = client.events(from_beginning=True, timeout=LIMIT_SECONDS)
 
-    assert next(events).stream_id == "A"
+    (stream,) = [event.stream_id for event in islice(events, 1) if isinstance(event, Event)]
+    assert stream == "A"
 
 
 def test_a_missing_topic_is_named_and_not_made(bootstrap_servers: str) -> None:

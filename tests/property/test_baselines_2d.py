@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from tests.index_oracle import IndexOracle
 pytestmark = pytest.mark.property
 
 # Cells of 1: borders are on grid lines, but for those beyond. Cells of 3 and of 0.7: few borders are.
-GRIDS = [
+GRIDS: list[dict[str, Any]] = [
     {"unit": 1.0, "length": 4, "origin": (-5.0, -5.0), "extent": 10.0},
     {"unit": 1.0, "length": 1, "origin": (-3.0, -2.0), "extent": 4.0},
     {"unit": 3.0, "length": 2, "origin": (-5.0, -4.0), "extent": 12.0},

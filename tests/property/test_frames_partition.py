@@ -22,9 +22,7 @@ Row = tuple[bytes, int, int, list[float], str, int]
 
 def as_readings(batch: list[Row], n_dimensions: int, *, has_options: bool) -> Readings:
     """Return the rows as readings, with attributes and partitions where ``has_options``."""
-    stream_ids, event_times, record_times, values, texts, partitions = (
-        [row[column] for row in batch] for column in range(6)
-    )
+    stream_ids, event_times, record_times, values, texts, partitions = zip(*batch, strict=True) if batch else ((),) * 6
     starts = np.cumsum([0, *map(len, stream_ids)], dtype=np.int64)
     id_bytes = np.frombuffer(b"".join(stream_ids), np.uint8)
     of_dimensions = np.array([of_row[:n_dimensions] for of_row in values], np.float64).reshape(-1, n_dimensions)

@@ -19,7 +19,7 @@ def test_what_lies_beside_a_crowd_of_equal_borders_does_not_share_their_rank(n_c
     borders = np.repeat(np.arange(n_crowds, dtype=np.float64), 100)
     beside = np.linspace(-0.5, n_crowds - 0.5, 2 * n_crowds + 1)[::2]
 
-    ascending = np.sort(np.append(beside, np.arange(n_crowds)))
+    ascending = np.sort(np.append(beside, np.arange(n_crowds, dtype=np.float64)))
     ranks = ranks_of(make_ranks(borders), ascending)
 
     assert np.diff(ranks).min() >= 0.49 / n_crowds

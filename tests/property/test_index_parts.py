@@ -145,7 +145,7 @@ def test_a_leap_over_many_blocks_misses_none_of_the_few_that_reach_further(
         kind.deregister(gone)
 
     for step in (0.5, 30.0, 1_000.0):
-        after = before + rng.integers(-step * 4, step * 4, before.shape) / 4
+        after = before + rng.integers(int(-step * 4), int(step * 4), before.shape) / 4
 
         moves = index.moves(streams, before, after)
 

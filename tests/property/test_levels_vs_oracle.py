@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bmq.engines.feed import feed_engine as feed_module
 from bmq.engines.feed.feed_engine import FeedEngine
-from bmq.engines.feed.feed_engine import feed_engine as feed_module
 from bmq.engines.scope import where_index
 from bmq.records import (
     NEVER,

@@ -28,8 +28,10 @@ def parse(box: dict[str, Any], bounds: str) -> Put[RegionQuery] | Refused:
     definition = {"kind": "border", "feed": "globe", "region": {"box": box}, "bounds": bounds}
     command = parse_command(b"q", json.dumps(definition).encode(), 4, {"globe": FEED}, "bmq.")
     assert isinstance(command, Put | Refused)
-    assert isinstance(command, Refused) or isinstance(command.query, RegionQuery)
-    return command
+    if isinstance(command, Refused):
+        return command
+    assert isinstance(command.query, RegionQuery)
+    return Put(command.offset, command.query, command.due)
 
 
 def is_east_of(longitude: float, lo: float | None, hi: float | None, bounds: str) -> bool:

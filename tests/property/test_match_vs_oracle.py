@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -96,6 +97,7 @@ def test_many_queries_get_the_answers_of_the_definition_in_memory_that_does_not_
         at = spread(rng, scale, (index.n_dims, 300))
 
         assert crossings(index.stab(at)) == oracle.stab(at)
-    for structure, table in index._settled():
+    settled: Any = index._settled()
+    for structure, table in settled:
         assert structure.n_entries <= 16 * len(table)
         assert structure.nbytes <= 300 * len(table) + 20_000

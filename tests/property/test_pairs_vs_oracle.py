@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -84,19 +85,19 @@ class Rules:
                 pair.n_events = 0
 
     def of(self, query: int) -> dict[int, Pair]:
-        return {stream: pair for (q, stream), pair in self.trackings.items() if q == query}
+        return {stream: pair for (q, stream), pair in self.pairs.items() if q == query}
 
     def forget(self, query: int) -> None:
-        self.trackings = {key: pair for key, pair in self.trackings.items() if key[0] != query}
+        self.pairs = {key: pair for key, pair in self.pairs.items() if key[0] != query}
 
     def run(self, items: list[Item], settled: int) -> list[Event]:
         events: list[Event] = []
         for item in sorted(items, key=lambda item: (item.moment, item.class_)):
             key = (item.query, item.stream)
-            self._fire(key, lambda due, item=item: self._comes_first(due, item), events)
+            self._fire(key, partial(self._comes_first, item=item), events)
             machine = self._cross if self.queries[item.query].pattern is None else self._transit
-            machine(self.trackings.setdefault(key, Pair()), item, events)
-        for key in self.trackings:
+            machine(self.pairs.setdefault(key, Pair()), item, events)
+        for key in self.pairs:
             self._fire(key, lambda due: due < settled, events)
         return events
 
@@ -112,7 +113,7 @@ class Rules:
         return due < item.moment or (due == item.moment and item.class_ != engine.AT_READING)
 
     def _fire(self, key: tuple[int, int], is_due: Callable[[int], bool], events: list[Event]) -> None:
-        query, pair = self.queries[key[0]], self.trackings.get(key)
+        query, pair = self.queries[key[0]], self.pairs.get(key)
         if pair is None or pair.waits is None:
             return
         side, crossing = pair.waits
@@ -224,8 +225,9 @@ def _waited(
 
 def as_items(items: list[Item]) -> TrackingItems:
     dtypes = ("i4", "i4", "i8", "i1", "i1", "i1", "i8", "i4", "i4", "i4")
-    columns = [np.array([item[k] for item in items], dtype=dtype) for k, dtype in enumerate(dtypes)]
-    return TrackingItems(*columns, np.array([[item.value for item in items]]))
+    columns: list[Any] = [np.array([item[k] for item in items], dtype=dtype) for k, dtype in enumerate(dtypes)]
+    columns.append(np.array([[item.value for item in items]]))
+    return TrackingItems(*columns)
 
 
 def as_events(told: TrackingEvents) -> list[Event]:
@@ -245,7 +247,7 @@ def as_events(told: TrackingEvents) -> list[Event]:
         told.values[0],
     )
     rows = zip(*(column.tolist() for column in columns), strict=True)
-    return [Event(*(None if fact == NEVER else fact for fact in row)) for row in rows]
+    return [Event._make(None if fact == NEVER else fact for fact in row) for row in rows]
 
 
 def by_pair(events: list[Event]) -> list[Event]:
@@ -406,6 +408,9 @@ def test_edits_between_the_batches_do_what_the_rules_say_and_a_replica_knows_it(
     rules, shard, replica = Rules(), Shard(5), Shard(0)
     commands: list[Callable[[Shard], None]] = []
 
+    def forget(one: Shard, *, query: int) -> None:
+        one.trackings.forget(one.query_slot(f"q{query}"))
+
     def command(do: Callable[[Shard], None]) -> None:
         """Replicas get it again."""
         do(shard)
@@ -437,7 +442,7 @@ def test_edits_between_the_batches_do_what_the_rules_say_and_a_replica_knows_it(
             case "put":
                 new = data.draw(st.integers(0, N_QUERIES - 1), label="new")
                 rules.forget(new)
-                command(lambda one, new=new: one.trackings.forget(one.query_slot(f"q{new}")))
+                command(partial(forget, query=new))
                 set_options(new, data.draw(queries(), label="options"))
             case "durations":
                 changed = data.draw(queries(), label="options")
@@ -453,7 +458,7 @@ def test_edits_between_the_batches_do_what_the_rules_say_and_a_replica_knows_it(
                 assert by_pair(shard.named(shard.trackings.flush(slot))) == by_pair(rules.flush(query))
             case "forget":
                 rules.forget(query)
-                command(lambda one, query=query: one.trackings.forget(one.query_slot(f"q{query}")))
+                command(partial(forget, query=query))
             case "replica" | "become" as step:
                 for do in commands:
                     do(replica)

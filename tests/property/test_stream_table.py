@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bmq.index.stream_table import NEVER, StreamTable
+from bmq.index.stream_table import StreamTable
 from bmq.kernels.tables.hashing import hash_ids
-from bmq.records import Ids, Readings
+from bmq.records import NEVER, Ids, Readings
 
 pytestmark = pytest.mark.property
 
@@ -53,9 +53,9 @@ def test_each_reading_follows_the_one_that_the_definition_says(
         found: dict[str, list[tuple[object, ...]]] = {}
         for i, slot in enumerate(chained.slots.tolist()):
             before = (int(chained.previous_times[i]), float(chained.previous_values[0, i]))
-            row = (int(chained.rows[i]), float(chained.values[0, i]))
+            at = (int(chained.rows[i]), float(chained.values[0, i]))
             found.setdefault(table.text_of(slot), []).append(
-                (*row, before if chained.moved[i] else None, int(chained.ordinals[i]))
+                (*at, before if chained.moved[i] else None, int(chained.ordinals[i]))
             )
         assert found == expected
         assert chained.n_late == n_late

@@ -54,4 +54,5 @@ def test_an_option_that_the_state_is_about_must_stay(changed: dict[str, Any], me
 
 @pytest.mark.parametrize("option", ["stream_ttl_ms", "idle_advance_ms", "max_future_ms"])
 def test_what_only_says_what_comes_next_may_change(option: str) -> None:
-    must_fit(ORIGIN, "var/c", 4, {"plane": dataclasses.replace(FEED, **{option: 60_000})})
+    changed: dict[str, Any] = {option: 60_000}
+    must_fit(ORIGIN, "var/c", 4, {"plane": dataclasses.replace(FEED, **changed)})

@@ -144,4 +144,5 @@ def test_a_call_that_is_cut_for_a_look_gives_the_answer_of_one_that_is_not() -> 
         assert (np.diff(moves.rows) >= 0).all()
         order = np.lexsort((moves.queries, moves.rows))
         answers.append(np.stack((moves.rows, moves.queries, moves.signs))[:, order])
-    np.testing.assert_array_equal(*answers)
+    one, other = answers
+    np.testing.assert_array_equal(one, other)

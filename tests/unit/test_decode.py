@@ -1,6 +1,7 @@
 """What a decode task makes of Arrow batches of Kafka records: rows of frames, late readings, marks."""
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ def reading(event_time: int, stream: str = "a") -> bytes:
     return f'{{"id":"{stream}","ts":{event_time},"x":{event_time},"kind":"{event_time % 3}"}}'.encode()
 
 
-def control_records(topic: str, values: list[bytes | None]) -> pa.RecordBatch:
+def control_records(topic: str, values: Sequence[bytes | None]) -> pa.RecordBatch:
     n = len(values)
     return pa.RecordBatch.from_pydict(
         {

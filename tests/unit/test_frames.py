@@ -3,9 +3,11 @@
 import dataclasses
 import math
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
@@ -15,6 +17,7 @@ from bmq.records import (
     NEVER,
     Attributes,
     Band,
+    Command,
     Conjunction,
     Delete,
     Ids,
@@ -74,6 +77,7 @@ def with_attributes(readings: Readings, texts: list[str]) -> Readings:
 
 
 def attributes_of(readings: Readings) -> list[str]:
+    assert readings.attributes is not None
     return [readings.attributes.texts[code] for code in readings.attributes.codes.tolist()]
 
 
@@ -87,7 +91,7 @@ def test_every_shard_gets_its_streams_in_their_order() -> None:
         rows = np.flatnonzero(shards == shard)
         assert part.event_times.tolist() == readings.event_times[rows].tolist()
         assert part.values.tolist() == readings.values[:, rows].tolist()
-        assert [part.ids.text(i) for i in range(len(part))] == [readings.ids.text(row) for row in rows]
+        assert [part.ids.text(i) for i in range(len(part))] == [readings.ids.text(row) for row in rows.tolist()]
 
 
 def test_a_shard_without_readings_gets_an_empty_frame() -> None:
@@ -108,6 +112,8 @@ def test_a_shard_gets_the_attributes_of_its_readings_and_no_other_text() -> None
     for shard, part in enumerate(parts):
         rows = np.flatnonzero(shards == shard)
         assert attributes_of(part) == [texts[row] for row in rows]
+        assert part.attributes is not None
+        assert part.partitions is not None
         assert set(part.attributes.texts) == set(attributes_of(part))
         assert part.attributes.codes.dtype == part.partitions.dtype == np.int32
         assert part.partitions.tolist() == [3] * rows.size
@@ -121,6 +127,8 @@ def test_readings_of_several_frames_have_each_text_once() -> None:
     joined = concat_readings([unpack_readings(pack_readings(part, 1)[0]) for part in parts])
 
     assert attributes_of(joined) == ["1.0", "2.0", "3.0", "2.0"]
+    assert joined.attributes is not None
+    assert joined.partitions is not None
     assert sorted(joined.attributes.texts) == ["1.0", "2.0", "3.0"]
     assert joined.partitions.tolist() == [3] * 4
 
@@ -156,13 +164,21 @@ def test_joined_readings_are_writable_also_those_of_one_frame() -> None:
 
     joined = concat_readings([unpack_readings(pack_readings(readings, 1)[0])])
 
-    columns = [joined.ids.starts, joined.ids.bytes, joined.event_times, joined.record_times, joined.values]
+    assert joined.attributes is not None
+    assert joined.partitions is not None
+    columns: list[npt.NDArray[Any]] = [
+        joined.ids.starts,
+        joined.ids.bytes,
+        joined.event_times,
+        joined.record_times,
+        joined.values,
+    ]
     columns += [joined.attributes.codes, joined.partitions]
     assert all(column.flags.writeable for column in columns)
 
 
 def test_commands_come_back_in_their_order_with_exact_borders() -> None:
-    commands = [
+    commands: list[Command] = [
         Delete(3, "q"),
         Put(17, QUERY),
         Refused(18, "é", "bad_region", "lo is not below hi"),
@@ -172,7 +188,10 @@ def test_commands_come_back_in_their_order_with_exact_borders() -> None:
     unpacked = unpack_commands(pack_commands(commands))
 
     assert unpacked == commands
-    assert math.copysign(1, unpacked[3].query.region.lo[0]) == -1
+    last = unpacked[3]
+    assert isinstance(last, Put)
+    assert isinstance(last.query, RegionQuery)
+    assert math.copysign(1, last.query.region.lo[0]) == -1
 
 
 def test_a_query_comes_back_with_every_option() -> None:
@@ -203,6 +222,7 @@ def test_a_query_comes_back_with_every_option() -> None:
     unpacked = unpack_commands(pack_commands(commands))
 
     assert unpacked == commands
+    assert isinstance(unpacked[0], Put)
     assert unpacked[0].due == NEVER
 
 
@@ -228,7 +248,7 @@ def test_joins_come_back_with_every_option_among_other_commands() -> None:
     band = JoinQuery(
         "k", 19, Kind.BAND_JOIN, JoinSide("a"), JoinSide("b"), conjunctions[:1], reports_queries=True, expires_at=-1
     )
-    commands = [
+    commands: list[Command] = [
         Put(17, window),
         Put(17, QUERY),
         Put(18, band, due=5),
@@ -302,7 +322,7 @@ def arrow_frame(metadata: dict[str, str]) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema) as stream:
         stream.write_batch(pa.record_batch([pa.array([1])], schema=schema))
-    return sink.getvalue().to_pybytes()
+    return bytes(sink.getvalue())
 
 
 @pytest.mark.parametrize("unpack", [unpack_readings, unpack_dead_letters])

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from bmq.broker.ivy import USABLE_PYSPARK, pyspark_jars, pyspark_version, require_pyspark
-from bmq.broker.jars import cache_folder, resolve
+from bmq.broker.jars import resolve
 from bmq.errors import SetupError
+from bmq.folders import cache_folder
 
 pytestmark = pytest.mark.unit
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bmq.engines import slots
+from bmq.engines.feed import crossing_records
+from bmq.engines.feed import feed_engine as feed_module
 from bmq.engines.feed.crossing_records import numbered
-from bmq.engines.feed.feed_engine import feed_engine as feed_module
 from bmq.engines.feed.level_queries import Levels
 from bmq.engines.scope.conditions import Conditions
 from bmq.records import Feed, Kind, Region, RegionQuery
@@ -170,7 +170,7 @@ def test_all_queries_of_a_feed_share_what_is_known_of_its_attributes() -> None:
 
 @pytest.mark.parametrize("many", [0, 1_000])
 def test_slots_are_numbered_alike_by_sorting_and_by_marking(monkeypatch: pytest.MonkeyPatch, many: int) -> None:
-    monkeypatch.setattr(slots, "MANY", many)
+    monkeypatch.setattr(crossing_records, "MANY", many)
 
     distinct, numbers = numbered(np.array([7, 2, 7, 900, 2], dtype=np.int32), 1_000)
 

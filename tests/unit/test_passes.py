@@ -1,7 +1,7 @@
 """Passes, rule by rule: the examples a person would ask about."""
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -100,10 +100,10 @@ def test_who_rests_or_goes_along_a_border_at_zero_that_belongs_to_no_region_pass
 def test_on_a_line_the_smallest_region_between_is_passed() -> None:
     point = Region((5.0,), (np.nextafter(5.0, np.inf),))
 
-    assert visits(point, (0.0,), (10.0,)) == [(0.5, pytest.approx(0.5))]
+    assert visits(point, (0.0,), (10.0,)) == [(0.5, cast(float, pytest.approx(0.5)))]
     assert visits(point, (1e308,), (-1e308,)) == [(0.5, 0.5)]
     assert visits(point, (5.0,), (10.0,)) == visits(point, (10.0,), (np.nextafter(5.0, np.inf),)) == []
-    assert visits(Region((0.0,), (10.0,)), (-1e15,), (1e15,)) == [(0.5, pytest.approx(0.5))]
+    assert visits(Region((0.0,), (10.0,)), (-1e15,), (1e15,)) == [(0.5, cast(float, pytest.approx(0.5)))]
 
 
 def test_a_touched_circle_is_no_pass() -> None:

@@ -312,7 +312,9 @@ def test_a_line_of_the_grid_parts_cells_however_far_the_origin_is() -> None:
             "constructs for 1 queries are too many",
         ),
         (
-            lambda: register(VcrIndex(VirtualGrid.of_integers(40_000, 40_000, longest=1)), *[([0, 0], [4e4, 4e4])] * 3),
+            lambda: register(
+                VcrIndex(VirtualGrid.of_integers(40_000, 40_000, longest=1)), *[([0.0, 0.0], [4e4, 4e4])] * 3
+            ),
             "entries for 3 queries are too many",
         ),
     ],

@@ -63,7 +63,8 @@ class TrackingTable:
         new = Table(
             np.zeros(capacity, dtype=kernel.ROW),
             np.empty(capacity if self._keeps_history else 0, dtype=kernel.HISTORY),
-            np.empty((capacity, old.values.shape[1])),
+            # Not empty: the state has a value of every row, and none was written where no crossing has waited.
+            np.zeros((capacity, old.values.shape[1])),
             np.full(capacity * _ENTRIES // _ROWS, -1, dtype=np.int32),
             np.full(n_blocks, kernel.FAR, dtype=np.int64),
             np.zeros(n_blocks, dtype=np.bool_),
