@@ -252,10 +252,8 @@ def count_crossings(traffic: Traffic) -> Counts:
         data = np.frombuffer(b"".join(chosen), dtype=np.uint8).copy()
         times = np.full(who.size, now, dtype=np.int64)
         readings = Readings(Ids(starts, data, hash_ids(starts, data)), times, times, np.ascontiguousarray(places))
-        told = transitions.advance("vehicles", readings, Clock(now, now)).crossings
-        crossed = borders.advance("vehicles", readings, Clock(now, now)).crossings
-        n_events += 0 if told is None else len(told)
-        if crossed is not None:
+        n_events += sum(map(len, transitions.advance("vehicles", readings, Clock(now, now)).crossings))
+        for crossed in borders.advance("vehicles", readings, Clock(now, now)).crossings:
             by_garage.update(crossed.queries[row].query_id for row in crossed.query_rows.tolist())
         transitions.take_delta(), borders.take_delta()
     n_seconds = traffic.n_seconds - traffic.n_settling

@@ -144,6 +144,7 @@ def test_what_is_said_in_another_way_is_the_same_query(definition: dict[str, Any
             other[option] = None
     first, second = parse(encoded(definition)), parse(encoded(other))
     if isinstance(first, Put):
+        assert isinstance(first.query, RegionQuery)
         assert first == second
         assert json.loads(first.query.tags) == definition.get("tags", {})
     else:
@@ -158,6 +159,7 @@ def test_the_query_is_what_the_definition_says(definition: dict[str, Any]) -> No
         return
     assert isinstance(command, Put)
     query = command.query
+    assert isinstance(query, RegionQuery)
     assert (query.query_id, query.version, query.feed, query.kind) == ("q", 5, "plane", definition["kind"])
     assert query.enabled == definition.get("enabled", True)
     assert query.ttl_ms == (DURATIONS[definition["ttl"]] if "ttl" in definition else None)
@@ -218,6 +220,7 @@ def test_the_half_open_region_holds_what_the_stated_bounds_say(
         assert not inside
     else:
         assert isinstance(command, Put)
+        assert isinstance(command.query, RegionQuery)
         lo, hi = command.query.region.lo[0], command.query.region.hi[0]
         assert {v for v in (*grid, *around) if lo <= v < hi} == inside
         assert inside

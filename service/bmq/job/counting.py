@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bmq.job.outcome import Outcome
+from bmq.job.outcome import ShardResult
 from bmq.job.received import Frames
 from bmq.job.replicas import Head, state_bytes
 from bmq.metrics.counters import ShardCounters, count_latencies
@@ -17,7 +17,7 @@ EventLabels = tuple[str, str, str]  # kind, sign, reason
 
 
 def count(
-    shard: int, frames: Frames, outcome: Outcome, monitor: Monitor, head: Head, *, is_rebuilt: bool
+    shard: int, frames: Frames, result: ShardResult, monitor: Monitor, head: Head, *, is_rebuilt: bool
 ) -> ShardCounters:
     """Return the counters of one batch and shard."""
     dead: dict[str, Counter[str]] = {}
@@ -25,38 +25,38 @@ def count(
         for feed, code in zip(letters["feed"].to_pylist(), letters["code"].to_pylist(), strict=True):
             dead.setdefault(feed, Counter())[code] += 1
     events: Counter[EventLabels] = Counter()
-    for crossings in outcome.crossings:
+    for crossings in result.crossings:
         events += count_events(crossings)
-    for pairs in outcome.pairs:
+    for pairs in result.pairs:
         events += count_pairs(pairs)
     left_out = Counter(frames.late)  # they were read, too
     counters: ShardCounters = {
         "shard": shard,
         "readings": dict(Counter({feed: sum(map(len, parts)) for feed, parts in frames.readings.items()}) + left_out),
-        "late": {feed: n for feed, n in outcome.late.items() if n},
-        "suppressed": {feed: n for feed, n in outcome.suppressed.items() if n},
+        "late": {feed: n for feed, n in result.late.items() if n},
+        "suppressed": {feed: n for feed, n in result.suppressed.items() if n},
         "dead_letters": {feed: dict(codes) for feed, codes in dead.items()},
         "events": [(*labels, n) for labels, n in events.items()],
-        "replies": dict(Counter(reply.status.value for reply in outcome.replies)) if shard == 0 else {},
+        "replies": dict(Counter(reply.status.value for reply in result.replies)) if shard == 0 else {},
         "queries": monitor.n_queries(),
         "pending": monitor.n_pending(),
         "streams": monitor.n_streams(),
         "clocks": monitor.clocks(),
-        "visits": dict(outcome.visits),
-        "useful": dict(outcome.useful),
+        "visits": dict(result.visits),
+        "useful": dict(result.useful),
         "state_bytes": state_bytes(head),
         "replica_rebuilds": int(is_rebuilt),
     }
-    caused = [times[times >= 0] for times in _record_times(outcome)]
+    caused = [times[times >= 0] for times in _record_times(result)]
     if caused:
         counters["latency"] = count_latencies(time.time_ns() // 1_000_000 - np.concatenate(caused))
     return counters
 
 
-def _record_times(outcome: Outcome) -> Iterator[Int64s]:
-    for crossings in outcome.crossings:
+def _record_times(result: ShardResult) -> Iterator[Int64s]:
+    for crossings in result.crossings:
         yield crossings.record_times
-    for pairs in outcome.pairs:
+    for pairs in result.pairs:
         yield pairs.record_times
 
 

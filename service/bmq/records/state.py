@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from bmq.records.arrays import NEVER, Bytes, Float64s, Int8s, Int32s, Int64s
 from bmq.records.columns import Attributes, Ids, Readings
-from bmq.records.queries import Delete, Put, PutJoin
+from bmq.records.commands import Delete, Put
+from bmq.records.queries import Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ class Delta:
     recounts : feed name -> how many readings behind an expiry of their stream were numbered anew.
     """
 
-    commands: tuple[Put | PutJoin | Delete, ...] = ()
+    commands: tuple[Put[Query] | Delete, ...] = ()
     streams: Mapping[str, StreamRows] = field(default_factory=dict)
     silent: Mapping[tuple[str, str], bool] = field(default_factory=dict)
     clocks: Mapping[str, Clock] = field(default_factory=dict)

@@ -21,7 +21,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from bmq.errors import ControlCode, ControlError
-from bmq.records import Command, Delete, Feed, JoinQuery, Put, PutJoin, Refused, RegionQuery
+from bmq.records import Command, Delete, Feed, JoinQuery, Put, Refused, RegionQuery
 from bmq.wire.definition_models import (
     BandJoinDefinition,
     Definition,
@@ -63,7 +63,7 @@ def parse_command(
     except ControlError as error:
         named = (key or b"")[:QUERY_ID_LIMIT_BYTES].decode(errors="replace")
         return Refused(offset, named, error.code.value, str(error))
-    return PutJoin(offset, query) if isinstance(query, JoinQuery) else Put(offset, query)
+    return Put(offset, query)
 
 
 def validate_definition(

@@ -13,18 +13,16 @@ from bmq.kernels.tables.hashing import hash_ids
 from bmq.records import (
     Attributes,
     Clock,
-    Delete,
     Delta,
     Ids,
     JoinRows,
-    Put,
-    PutJoin,
     Readings,
     StreamRows,
     TrackingRows,
     WindowRows,
 )
 from bmq.records.concat import with_used_texts
+from bmq.wire.command_places import AcceptedPlaces, accepted_of_places, accepted_to_places
 
 _Number = TypeVar("_Number", bound=np.generic)
 
@@ -92,8 +90,7 @@ class _Join(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Delta(msgspec.Struct, frozen=True, array_like=True):
-    # One of each three is set; msgspec tells no two dataclasses of a union apart.
-    commands: list[tuple[Put | None, PutJoin | None, Delete | None]]
+    commands: list[AcceptedPlaces]
     streams: dict[str, _Streams]
     silent: list[tuple[str, str, bool]]  # (query id, stream id, silent now)
     clocks: dict[str, Clock]
@@ -116,14 +113,7 @@ def pack_delta(delta: Delta) -> bytes:
     """
     return _encoder.encode(
         _Delta(
-            [
-                (
-                    command if isinstance(command, Put) else None,
-                    command if isinstance(command, PutJoin) else None,
-                    command if isinstance(command, Delete) else None,
-                )
-                for command in delta.commands
-            ],
+            [accepted_to_places(command) for command in delta.commands],
             {feed: _pack_streams(rows) for feed, rows in delta.streams.items()},
             [(query_id, stream, now) for (query_id, stream), now in delta.silent.items()],
             dict(delta.clocks),
@@ -139,7 +129,7 @@ def pack_delta(delta: Delta) -> bytes:
 def unpack_delta(packed: bytes) -> Delta:
     """Return the delta that ``pack_delta`` packed; its arrays are writable, aligned and the caller's own."""
     delta = _decoder.decode(packed)
-    commands = (put or put_join or delete for put, put_join, delete in delta.commands)
+    commands = map(accepted_of_places, delta.commands)
     return Delta(
         tuple(command for command in commands if command is not None),
         {feed: _unpack_streams(rows) for feed, rows in delta.streams.items()},

@@ -7,8 +7,6 @@
 Most batches have only crossings of plain queries. These take a short way, which does not sort events by time.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from bmq.engines.feed.crossing_records import to_crossings
@@ -19,24 +17,13 @@ from bmq.engines.feed.slot_events import Events, When, concat_events, emit_order
 from bmq.engines.feed.stream_expiry import find_silences
 from bmq.engines.feed.tracked_regions import concat_items, events_of_trackings, items_of_crossings, items_of_ends
 from bmq.engines.feed.watched_regions import Steps
+from bmq.engines.stage_result import StageResult
 from bmq.index.base import Moves, concat_moves
 from bmq.index.stream_table import Chained
 from bmq.records import Crossings, Int32s, Int64s, Readings, Reason, RegionQuery
 
 
-@dataclass(frozen=True, slots=True)
-class Advanced:
-    """What a batch did: crossings, queries that ended, and counts for the metrics."""
-
-    crossings: Crossings | None
-    expired: list[RegionQuery]
-    n_late: int
-    visits: int
-    n_suppressed: int
-    level_visits: int = 0
-
-
-def advance(tables: FeedTables, readings: Readings | None, settled: int) -> Advanced:
+def advance(tables: FeedTables, readings: Readings | None, settled: int) -> StageResult:
     """Apply readings, given ascending by (partition, offset), and let time come to ``settled``.
 
     Parameters
@@ -47,13 +34,13 @@ def advance(tables: FeedTables, readings: Readings | None, settled: int) -> Adva
 
     Returns
     -------
-    Advanced
+    StageResult
         Crossings in emit order (docs/semantics.md, order).
     """
     chained = tables.apply(readings) if readings is not None and len(readings) else None
     if chained is None and not _may_be_due(tables, settled):
         tables.settled = settled
-        return Advanced(None, [], 0, 0, 0)
+        return StageResult()
     steps = _steps(tables, chained)
     moves = tables.regions.crossings(steps) if steps is not None else None
     visits = moves.visits if moves is not None else 0
@@ -66,12 +53,23 @@ def advance(tables: FeedTables, readings: Readings | None, settled: int) -> Adva
             emitted = moves if levels is None else concat_moves([moves, levels])
             crossings = _emit_plain(tables, chained, emitted, readings)
         tables.settled = settled
-        return Advanced(crossings, [], n_late, visits, 0, level_visits)
+        return StageResult(_listed(crossings), n_late=n_late, visits=visits, level_visits=level_visits)
     events, expired, n_suppressed, visit_numbers = _emit_all(tables, chained, steps, moves, levels, settled)
     crossings = to_crossings(tables, events, chained, readings, visit_numbers=visit_numbers)
     for query in expired:
         tables.forget(query.query_id)
-    return Advanced(crossings, expired, n_late, visits, n_suppressed, level_visits)
+    return StageResult(
+        _listed(crossings),
+        expired=[*expired],
+        n_late=n_late,
+        n_suppressed=n_suppressed,
+        visits=visits,
+        level_visits=level_visits,
+    )
+
+
+def _listed(crossings: Crossings | None) -> list[Crossings]:
+    return [] if crossings is None else [crossings]
 
 
 def _may_be_due(tables: FeedTables, settled: int) -> bool:

@@ -6,11 +6,12 @@ Only dispatches: the tables are in `feed_tables`, the effects of commands in `ed
 
 from collections.abc import Iterator
 
-from bmq.engines.feed.batch import Advanced, advance
+from bmq.engines.feed.batch import advance
 from bmq.engines.feed.crossing_records import to_crossings
 from bmq.engines.feed.edits import put_query, remove_query, restore_query
 from bmq.engines.feed.feed_tables import FeedTables
 from bmq.engines.feed.slot_events import Events, concat_events, no_events
+from bmq.engines.stage_result import StageResult
 from bmq.records import NEVER, Crossings, Feed, Readings, Reason, RegionQuery, StreamRows, TrackingRows
 
 
@@ -64,7 +65,7 @@ class FeedEngine:
 
     # -- readings -----------------------------------------------------------------------------------------
 
-    def advance(self, readings: Readings | None, settled: int) -> Advanced:
+    def advance(self, readings: Readings | None, settled: int) -> StageResult:
         """Apply readings, given ascending by (partition, offset), and let time come to ``settled``; see `batch`."""
         return advance(self.tables, readings, settled)
 
