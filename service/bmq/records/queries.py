@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
 from bmq.records.arrays import NEVER
+from bmq.records.kinds import Family, Kind
 
 
 class Format(StrEnum):
@@ -35,17 +36,6 @@ class Initial(StrEnum):
 
     EMIT = "emit"
     SILENT = "silent"
-
-
-class Kind(StrEnum):
-    """What a query reports."""
-
-    BORDER = "border"
-    TRANSITION = "transition"
-    MATCH = "match"
-    SELECT = "select"
-    BAND_JOIN = "band_join"
-    WINDOW_JOIN = "window_join"
 
 
 class Pattern(IntEnum):
@@ -195,7 +185,7 @@ class RegionQuery:
     @property
     def is_level(self) -> bool:
         """Whether it reports every reading inside, and so has no members: kinds `match` and `select`."""
-        return self.kind in (Kind.MATCH, Kind.SELECT)
+        return self.kind.family is Family.LEVEL
 
     @property
     def is_tracked(self) -> bool:

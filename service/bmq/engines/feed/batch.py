@@ -22,7 +22,7 @@ from bmq.engines.feed.tracked_regions import concat_items, events_of_trackings, 
 from bmq.engines.feed.watched_regions import Steps
 from bmq.index.base import Moves, concat_moves
 from bmq.index.stream_table import Chained
-from bmq.records import Crossings, Int32s, Int64s, Readings, Reason, RegionQuery
+from bmq.records import Crossings, Family, Int8s, Int32s, Int64s, Readings, Reason, RegionQuery, are_of_family
 
 if TYPE_CHECKING:
     from bmq.engines.feed.feed_engine import FeedEngine
@@ -121,7 +121,10 @@ def _levels(engine: "FeedEngine", steps: Steps | None) -> Moves | None:
 def _emit_plain(engine: "FeedEngine", chained: Chained, moves: Moves, readings: Readings | None) -> Crossings:
     order = _order_at_readings(engine, moves)
     return to_crossings(
-        engine, _silenced(engine, _at_readings(chained, _chosen(moves, order), engine.n_dims)), chained, readings
+        engine,
+        _silenced(engine, _at_readings(chained, _chosen(moves, order), engine.queries.kinds, engine.n_dims)),
+        chained,
+        readings,
     )
 
 
@@ -149,8 +152,10 @@ def _silenced(engine: "FeedEngine", events: Events) -> Events:
     return events if emitted_ones.all() else events.where(emitted_ones)
 
 
-def _at_readings(chained: Chained, moves: Moves, n_dims: int) -> Events:
-    rows = moves.rows
+def _at_readings(chained: Chained, moves: Moves, kinds: Int8s, n_dims: int) -> Events:
+    """Return the events that moves are; ``kinds``: int8[], by query slot."""
+    rows, of_queries = moves.rows, kinds[moves.queries]
+    is_move = chained.moved[rows] | are_of_family(of_queries, Family.LEVEL)
     return some_events(
         rows.size,
         queries=moves.queries,
@@ -158,7 +163,8 @@ def _at_readings(chained: Chained, moves: Moves, n_dims: int) -> Events:
         moments=chained.event_times[rows],
         when=When.AT_READING,
         signs=moves.signs,
-        reasons=np.where(chained.moved[rows] | (moves.signs == 0), Reason.MOVED, Reason.FIRST_SEEN).astype(np.int8),
+        kinds=of_queries,
+        reasons=np.where(is_move, Reason.MOVED, Reason.FIRST_SEEN).astype(np.int8),
         ordinals=chained.ordinals[rows],
         values=chained.values[:n_dims, rows],
         rows=rows,
@@ -191,13 +197,13 @@ def _emit_all(
     parts = [silences.leaves, silences.first_sights]
     visit_numbers: Int32s = np.zeros(1, dtype=np.int32)
     if chained is not None and steps is not None and moves is not None:
-        crossed = _at_readings(chained, moves, engine.n_dims)  # 2
+        crossed = _at_readings(chained, moves, engine.queries.kinds, engine.n_dims)  # 2
         parts.append(crossed.where(~silences.cover(engine, crossed)))
         if engine.passes:  # 3
             passes, visit_numbers = find_passes(engine, chained, steps)
             parts.append(passes.where(~silences.cover(engine, passes)))
         if levels is not None:
-            parts.append(_at_readings(chained, levels, engine.n_dims))
+            parts.append(_at_readings(chained, levels, engine.queries.kinds, engine.n_dims))
     found = concat_events(parts)
     dues = engine.dues.passed(settled)  # 4
     endings = Endings([], [])
