@@ -6,7 +6,7 @@ from bmq.errors import ControlCode, ControlError, ReadingError
 from bmq.records import Feed, Where
 from bmq.wire.attributes import where_text
 from bmq.wire.definition_models import Scalar
-from bmq.wire.definitions import nearest, shorten
+from bmq.wire.fault_texts import nearest, shorten
 from bmq.wire.numeral import Numeral
 from bmq.wire.readings_exact import read_event_time
 

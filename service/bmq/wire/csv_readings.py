@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from bmq.errors import DeadLetterCode, ReadingError
 from bmq.records import Feed
-from bmq.wire.definitions import shorten
+from bmq.wire.fault_texts import shorten
 from bmq.wire.numeral import Numeral
 
 # The csv module refuses longer cells (csv.field_size_limit), so the fast path leaves longer lines to it.

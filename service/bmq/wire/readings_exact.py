@@ -15,7 +15,7 @@ from bmq.errors import DeadLetterCode, ReadingError
 from bmq.records import Feed, Format
 from bmq.wire.attributes import attribute_text, concat_attributes
 from bmq.wire.csv_readings import CsvLine
-from bmq.wire.definitions import shorten
+from bmq.wire.fault_texts import shorten
 from bmq.wire.numeral import Numeral
 
 KEY = "@key"
