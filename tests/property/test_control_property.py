@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from bmq.errors import ControlCode
 from bmq.records import Command, Feed, Pattern, Put, Refused, RegionQuery
 from bmq.wire.control import parse_command
-from bmq.wire.definition_models import MODEL_OF_KIND
 from bmq.wire.frames import pack_commands, unpack_commands
+from bmq.wire.kinds import KINDS
 
 FEED = Feed("plane", "plane", "id", ("x", "y"), "ts", attributes=("group", "kind"))
 CODES = {code.value for code in ControlCode}
-FIELDS = sorted({name for model in MODEL_OF_KIND.values() for name in model.model_fields})
+FIELDS = sorted({name for known in KINDS.values() for name in known.definition.model_fields})
 FIELDS += ["box", "x", "y", "polygon", "regoin", "window", "left.x", "right.x"]
-WORDS = [*MODEL_OF_KIND, "plane", "[)", "()", "emit", "silent", "bmq.a", "10s", "left.x", ""]
+WORDS = [*KINDS, "plane", "[)", "()", "emit", "silent", "bmq.a", "10s", "left.x", ""]
 
 leaves = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.sampled_from(WORDS))
 json_values = st.recursive(

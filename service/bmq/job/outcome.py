@@ -9,7 +9,7 @@ import numpy as np
 from bmq.engines.stage_result import StageResult
 from bmq.job.received import Frames
 from bmq.monitor.monitor import Monitor
-from bmq.records import NEVER, Clock, Crossings, Feed, JoinedPairs, Reply, Sign
+from bmq.records import Clock, Crossings, Family, Feed, JoinedPairs, Reply, are_of_family
 from bmq.records.concat import concat_readings
 
 # What finds events, as the metrics name it: of border and transition queries, of match and select ones, of joins.
@@ -106,8 +106,5 @@ def run_batch(monitor: Monitor, frames: Frames, feeds: Mapping[str, Feed]) -> Sh
 
 
 def _n_levels(crossings: Crossings) -> int:
-    """Return how many of the events are of match and select queries: those without a sign that no transition began."""
-    is_level = crossings.signs == Sign.NONE
-    if crossings.began is not None:
-        is_level &= crossings.began == NEVER
-    return int(np.count_nonzero(is_level))
+    """Return how many of the events are of match and select queries."""
+    return int(np.count_nonzero(are_of_family(crossings.kinds, Family.LEVEL)))

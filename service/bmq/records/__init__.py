@@ -26,6 +26,10 @@ from bmq.records.commands import Reply as Reply
 from bmq.records.commands import Status as Status
 from bmq.records.joined_pairs import JoinedPairs as JoinedPairs
 from bmq.records.joined_pairs import PairSide as PairSide
+from bmq.records.kinds import Family as Family
+from bmq.records.kinds import Kind as Kind
+from bmq.records.kinds import are_of_family as are_of_family
+from bmq.records.kinds import present_kinds as present_kinds
 from bmq.records.queries import Band as Band
 from bmq.records.queries import Conjunction as Conjunction
 from bmq.records.queries import Feed as Feed
@@ -34,7 +38,6 @@ from bmq.records.queries import IndexKind as IndexKind
 from bmq.records.queries import Initial as Initial
 from bmq.records.queries import JoinQuery as JoinQuery
 from bmq.records.queries import JoinSide as JoinSide
-from bmq.records.queries import Kind as Kind
 from bmq.records.queries import Pattern as Pattern
 from bmq.records.queries import Query as Query
 from bmq.records.queries import Region as Region

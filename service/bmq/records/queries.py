@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
+from bmq.records.kinds import Family, Kind
+
 
 class Format(StrEnum):
     """How a feed's record values are written."""
@@ -33,17 +35,6 @@ class Initial(StrEnum):
 
     EMIT = "emit"
     SILENT = "silent"
-
-
-class Kind(StrEnum):
-    """What a query reports."""
-
-    BORDER = "border"
-    TRANSITION = "transition"
-    MATCH = "match"
-    SELECT = "select"
-    BAND_JOIN = "band_join"
-    WINDOW_JOIN = "window_join"
 
 
 class Pattern(IntEnum):
@@ -198,7 +189,7 @@ class RegionQuery:
     @property
     def is_level(self) -> bool:
         """Whether it reports every reading inside, and so has no members: kinds `match` and `select`."""
-        return self.kind in (Kind.MATCH, Kind.SELECT)
+        return self.kind.family is Family.LEVEL
 
     @property
     def is_tracked(self) -> bool:

@@ -20,7 +20,7 @@ from bmq.engines.feed.watched_regions import Steps
 from bmq.engines.stage_result import StageResult
 from bmq.index.base import Moves, concat_moves
 from bmq.index.stream_table import Chained
-from bmq.records import Crossings, Int32s, Int64s, Readings, Reason, RegionQuery
+from bmq.records import Crossings, Family, Int8s, Int32s, Int64s, Readings, Reason, RegionQuery, are_of_family
 
 
 def advance(tables: FeedTables, readings: Readings | None, settled: int) -> StageResult:
@@ -105,7 +105,7 @@ def _levels(tables: FeedTables, steps: Steps | None) -> Moves | None:
 
 def _emit_plain(tables: FeedTables, chained: Chained, moves: Moves, readings: Readings | None) -> Crossings:
     order = _order_at_readings(tables, moves)
-    events = _at_readings(chained, _chosen(moves, order), tables.n_dims)
+    events = _at_readings(chained, _chosen(moves, order), tables.queries.kinds, tables.n_dims)
     return to_crossings(tables, tables.without_silent(events), chained, readings)
 
 
@@ -128,8 +128,10 @@ def _chosen(moves: Moves, rows: Int64s) -> Moves:
     return Moves(moves.rows[rows], moves.queries[rows], moves.signs[rows], moves.visits)
 
 
-def _at_readings(chained: Chained, moves: Moves, n_dims: int) -> Events:
-    rows = moves.rows
+def _at_readings(chained: Chained, moves: Moves, kinds: Int8s, n_dims: int) -> Events:
+    """Return the events of moves; ``kinds``: int8[], by query slot."""
+    rows, of_queries = moves.rows, kinds[moves.queries]
+    is_move = chained.moved[rows] | are_of_family(of_queries, Family.LEVEL)
     return some_events(
         rows.size,
         queries=moves.queries,
@@ -137,7 +139,8 @@ def _at_readings(chained: Chained, moves: Moves, n_dims: int) -> Events:
         moments=chained.event_times[rows],
         when=When.AT_READING,
         signs=moves.signs,
-        reasons=np.where(chained.moved[rows] | (moves.signs == 0), Reason.MOVED, Reason.FIRST_SEEN).astype(np.int8),
+        kinds=of_queries,
+        reasons=np.where(is_move, Reason.MOVED, Reason.FIRST_SEEN).astype(np.int8),
         ordinals=chained.ordinals[rows],
         values=chained.values[:n_dims, rows],
         rows=rows,
@@ -170,13 +173,13 @@ def _emit_all(
     parts = [silences.leaves, silences.first_sights]
     visit_numbers: Int32s = np.zeros(1, dtype=np.int32)
     if chained is not None and steps is not None and moves is not None:
-        crossed = _at_readings(chained, moves, tables.n_dims)  # 2
+        crossed = _at_readings(chained, moves, tables.queries.kinds, tables.n_dims)  # 2
         parts.append(crossed.where(~silences.cover(tables, crossed)))
         if tables.passes:  # 3
             passes, visit_numbers = find_passes(tables, chained, steps)
             parts.append(passes.where(~silences.cover(tables, passes)))
         if levels is not None:
-            parts.append(_at_readings(chained, levels, tables.n_dims))
+            parts.append(_at_readings(chained, levels, tables.queries.kinds, tables.n_dims))
     found = concat_events(parts)
     dues = tables.dues.passed(settled)  # 4
     endings = Endings([], [])

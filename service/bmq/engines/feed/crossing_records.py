@@ -52,6 +52,7 @@ def to_crossings(
         query_rows=query_rows,
         signs=np.ascontiguousarray(events.signs),
         reasons=np.ascontiguousarray(events.reasons),
+        kinds=np.ascontiguousarray(events.kinds),
         event_times=np.ascontiguousarray(events.event_times),
         ordinals=np.ascontiguousarray(events.ordinals),
         values=np.ascontiguousarray(events.values),
