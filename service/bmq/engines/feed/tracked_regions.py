@@ -1,11 +1,11 @@
-"""Turn crossings of regions into items of trackings, and what trackings emit into events.
+"""Turn crossings of regions into items of trackings, and the events of trackings into `slot_events.Events`.
 
     region entered          ──► IN
     region left             ──► OUT     if the query has no exit region
     exit region left        ──► OUT
     stream or query ends    ──► END     for every tracking that there may be
 
-Knows which slot is which region, and not what a tracking does with an item.
+The module knows which slot belongs to which region. It does not know what a tracking does with an item.
 """
 
 from collections.abc import Sequence
