@@ -1,7 +1,7 @@
-"""Crossings of many commands as one batch, and of one batch as pieces that can be rendered.
+"""Concatenate the crossings of many commands, and cut a large batch into pieces that can be rendered.
 
-What is done with a batch costs the same for one row or a thousand, so a thousand commands are joined; but the text of
-some million events is more than Arrow's columns hold, so a flood is cut.
+The work on a batch costs about the same for one row as for a thousand, so the crossings of a thousand commands become
+one batch. But the text of some million events is more than Arrow's columns hold, so a flood of events is cut.
 """
 
 from collections.abc import Iterator, Sequence
@@ -83,7 +83,7 @@ def _concat_optional(
 
 
 def cut_crossings(crossings: Crossings, size: int) -> Iterator[Crossings]:
-    """Yield the crossings in pieces of about ``size`` rows, never cutting what one reading or command caused."""
+    """Yield the crossings in pieces of about ``size`` rows; the crossings of one reading or command stay together."""
     n = len(crossings)
     hashes = crossings.ids.hashes
     begins_cause = np.ones(n, dtype=np.bool_)
@@ -100,7 +100,7 @@ def cut_crossings(crossings: Crossings, size: int) -> Iterator[Crossings]:
 
 
 def cut_pairs(pairs: JoinedPairs, size: int) -> Iterator[JoinedPairs]:
-    """Yield the events of joins in pieces of ``size`` rows. Each is a message of its own, so any place will do."""
+    """Yield the events of joins in pieces of ``size`` rows; each event is one message, so any cut is allowed."""
     for begin in range(0, len(pairs), size):
         rows = slice(begin, begin + size)
         yield JoinedPairs(

@@ -1,7 +1,7 @@
-"""Readings that are held back until no earlier one can come: the buffer of one feed with `max_lateness`.
+"""Readings that are held until no earlier reading can come: the buffer of one feed with `max_lateness`.
 
 arrival ─► held ─── settled ───► released, by (event time, partition, offset)
-└─► late: older than what is settled already
+└─► late: older than the settled time
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from bmq.records.concat import concat_readings, with_used_texts
 
 
 class _Part:
-    """Readings that came in one batch, by event time, and those of one time in order of arrival; at least one."""
+    """The readings of one batch by event time, and at one time in order of arrival; at least one reading."""
 
     def __init__(self, readings: Readings) -> None:
         times = readings.event_times
@@ -36,7 +36,7 @@ class _Part:
         return _between(self._readings, self._begin, len(self._readings))
 
     def take_before(self, settled: int) -> Readings:
-        """Return the readings before a time, and hold them no more."""
+        """Return the readings before ``settled``, and drop them from this part."""
         begin, end = self._begin, int(np.searchsorted(self._readings.event_times, settled, side="left"))
         taken = _between(self._readings, begin, end)
         self._begin = end
@@ -47,9 +47,10 @@ class _Part:
 
 
 class HeldReadings:
-    """Readings of one feed and shard that wait.
+    """The held readings of one feed and shard.
 
-    A batch costs what it brings and what it releases, and one comparison for each batch of which something is held.
+    Cost of a batch: the readings that it adds and releases, and one comparison for each earlier batch of which some
+    readings are still held.
     """
 
     def __init__(self) -> None:
@@ -57,9 +58,10 @@ class HeldReadings:
         self._new: list[_Part] = []  # and these behind them, which no delta has told yet
 
     def add(self, readings: Readings, settled: int) -> int:
-        """Hold readings, given ascending by (partition, offset), but for late ones; return how many were late.
+        """Hold readings, given ascending by (partition, offset), except late ones; return how many were late.
 
-        ``settled`` is that of before their batch, in which decoding has already dropped those late within it.
+        ``settled`` is the settled time before the batch of the readings. Decoding has already dropped the readings
+        that are late because of an earlier reading of the same batch.
         """
         in_time = readings.event_times >= settled
         n_late = int(np.count_nonzero(~in_time))
@@ -70,7 +72,7 @@ class HeldReadings:
         return n_late
 
     def release(self, settled: int) -> Readings | None:
-        """Return the readings before ``settled``, ordered by (event time, partition, offset), and hold them no more."""
+        """Return and drop the readings before ``settled``, by (event time, partition, offset); None: no readings."""
         due = [part.take_before(settled) for part in [*self._parts, *self._new] if part.earliest < settled]
         if not due:
             return None
@@ -81,7 +83,7 @@ class HeldReadings:
         return take_readings(readings, np.lexsort((readings.partitions, readings.event_times)))
 
     def take_new(self) -> Readings | None:
-        """Return the readings that came since the last call and are still held; None: there are none."""
+        """Return the readings that were added after the last call and are still held; None: no readings."""
         if not self._new:
             return None
         new = concat_readings([part.readings for part in self._new])
@@ -90,7 +92,7 @@ class HeldReadings:
         return new
 
     def restore(self, new: Readings | None, settled: int) -> None:
-        """Follow another shard's buffer: hold what it holds anew, and nothing before ``settled``."""
+        """Follow another buffer: hold the readings that it holds anew, and drop all readings before ``settled``."""
         if new is not None:
             self._parts.append(_Part(new))
         for part in self._parts:
@@ -99,7 +101,7 @@ class HeldReadings:
         self._drop_empty()
 
     def pages(self, n_rows: int) -> Iterator[Readings]:
-        """Yield everything that is held, ``n_rows`` at a time; restored one after the other they are the same."""
+        """Yield all held readings, ``n_rows`` at a time; a buffer that restores the pages in order is the same."""
         parts = [part.readings for part in [*self._parts, *self._new]]
         if not parts:
             return
