@@ -1,7 +1,7 @@
-"""One feed that takes part in joins: the last reading of all its streams, and the readings that windows hold.
+"""One feed that takes part in joins: the last reading of all its streams, and the readings in windows.
 
-Every shard keeps this of every stream of such a feed, not only of its own, since a pair may need any of them. Knows
-readings and attributes; not which queries there are.
+Every shard keeps these of every stream of such a feed, and not only of its own streams, because a joined pair may need
+any of them. The module knows readings and attributes, and no queries.
 """
 
 import json
@@ -38,7 +38,7 @@ _EQUAL_TO_NOTHING = ("null", "-")  # absent, and what is no scalar; see `wire.at
 class States:
     """Readings of streams, one row each: slots int32[n], event_times int64[n], ordinals int32[n], values float64[d, n].
 
-    codes : int32[n], of the attributes; zeros where the feed has none.
+    codes : int32[n], of the attributes; zeros if the feed has no attributes.
     """
 
     slots: Int32s
@@ -74,15 +74,17 @@ def concat_states(parts: list[States]) -> States:
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """What a batch did to one feed.
+    """The readings and the expired streams of one feed in one batch.
 
     Attributes
     ----------
-    read : the readings applied, ascending by (event time, partition, offset).
-    moved : bool[n], false at first sight. record_times : int64[n].
-    expired : the last reading of each stream that fell silent for too long; moments : int64[k], when.
-    before : what each stream of ``read`` and ``expired`` was before the batch, ascending by slot; event time NEVER:
-        unknown.
+    read : the applied readings, ascending by (event time, partition, offset).
+    moved : bool[n], False at first sight.
+    record_times : int64[n], epoch ms.
+    expired : the last reading of each stream that was silent for longer than `stream_ttl`.
+    moments : int64[k], epoch ms at which each stream in ``expired`` expired.
+    before : the last reading before the batch of each stream in ``read`` and ``expired``, ascending by slot; event
+        time NEVER: the stream was unknown.
     """
 
     read: States
@@ -117,7 +119,7 @@ class JoinFeed:
     # -- readings -----------------------------------------------------------------------------------------
 
     def apply(self, readings: Readings | None, settled: int) -> Arrivals:
-        """Apply readings of all shards, given ascending by (partition, offset), and let time come to ``settled``."""
+        """Apply readings of all shards, given ascending by (partition, offset), and expire streams by ``settled``."""
         read, moved, record_times = _no_states(self.n_dims), np.empty(0, np.bool_), np.empty(0, np.int64)
         before = [_no_states(self.n_dims)]
         returned, moments = [_no_states(self.n_dims)], [np.empty(0, np.int64)]
@@ -159,37 +161,37 @@ class JoinFeed:
         )
 
     def nothing(self) -> Arrivals:
-        """Return what a batch does that brings nothing."""
+        """Return the arrivals of a batch without readings and expired streams."""
         none = _no_states(self.n_dims)
         no_times: Int64s = np.empty(0, dtype=np.int64)
         return Arrivals(none, np.empty(0, dtype=np.bool_), no_times, none, no_times, none)
 
     @property
     def n_applied(self) -> int:
-        """How many readings were applied, as far as some window counts them."""
+        """The number of applied readings; a replica follows it only while the feed has a window join."""
         return self.first + len(self.window)
 
     def count_from(self, number: int) -> None:
-        """Keep readings for one more window join, which counts from that number on."""
+        """Keep readings for one more window join, which counts the readings from ``number`` on."""
         if not self.n_windows:  # else all that came since is counted, and what came is numbered already
             self.first = number
         self.n_windows += 1
 
     def count_no_more(self) -> None:
-        """Keep readings for one window join less."""
+        """Keep readings for one window join less; without window joins, drop all readings in the window."""
         self.n_windows -= 1
         if not self.n_windows:
             self.drop_first(len(self.window))
 
     def drop_first(self, n: int) -> None:
-        """Forget the first ``n`` readings that are in the window."""
+        """Drop the first ``n`` readings in the window."""
         self.window = self.window.at(slice(n, None))
         self.first += n
 
     # -- what is known ------------------------------------------------------------------------------------
 
     def states(self, slots: Int32s) -> States:
-        """Return the last reading of streams; event time NEVER: there is none."""
+        """Return the last reading of each stream; event time NEVER: the stream has no reading."""
         table = self.streams
         values, codes = self._split(table.values[:, slots])
         return States(slots, table.last_times[slots], table.ordinals[slots], values, codes)
@@ -203,7 +205,7 @@ class JoinFeed:
         return self.owns(self.streams.ids_of(np.ascontiguousarray(slots)).hashes)
 
     def owns(self, hashes: UInt64s) -> Bools:
-        """Return which hashes of ids are of this shard, bool[n]."""
+        """Return which hashes of stream ids belong to this shard, bool[n]."""
         owned: Bools = shards_of(hashes, self._n_shards) == self._shard
         return owned
 
@@ -218,7 +220,7 @@ class JoinFeed:
         return self._conditions.fits_where(where, codes) if where else np.ones(codes.size, dtype=np.bool_)
 
     def handles(self, field: str, states: States) -> npt.NDArray[np.generic]:
-        """Return what tells apart the texts of a field: equal handles, equal texts."""
+        """Return a handle for the text of a field in each state: states with equal handles have equal texts."""
         if field == self.feed.stream_id:
             return states.slots
         if field in self.feed.dimensions:
@@ -227,7 +229,7 @@ class JoinFeed:
         return states.codes
 
     def texts(self, field: str, states: States) -> list[str | None]:
-        """Return the text of a field of each state, by which joins compare; None: equal to nothing. O(n), in Python."""
+        """Return the text of a field in each state, which joins compare; None: equal to nothing. O(n), in Python."""
         if field == self.feed.stream_id:
             ids = self.streams.ids_of(states.slots)
             return [json.dumps(ids.text(i), ensure_ascii=False) for i in range(len(ids))]
@@ -264,7 +266,7 @@ class JoinFeed:
         return pages
 
     def restore(self, rows: JoinRows) -> None:
-        """Set streams and windows as another shard's ``take_touched`` or ``pages`` gave them."""
+        """Set streams and windows to rows that ``take_touched`` or ``pages`` of another shard returned."""
         self.streams.n_recounted = max(self.streams.n_recounted, rows.n_recounted)
         if rows.streams is not None:
             streams = rows.streams
@@ -347,7 +349,10 @@ class JoinFeed:
 
 
 def _number(text: str) -> float:
-    """Return the number that an attribute's text stands for; -inf: none. A string's text begins with a quote."""
+    """Return an attribute's JSON text as a number; -inf: it is not a number.
+
+    The text of a string begins with a quote, so the string "5" is not a number.
+    """
     try:
         return float(text)
     except ValueError:
@@ -361,11 +366,11 @@ def _no_states(n_dims: int) -> States:
 
 
 class Past:
-    """What the streams of a feed were at any moment of one batch.
+    """The last reading of the streams of a feed at any position in one batch.
 
     Parameters
     ----------
-    positions : int64[n], where each reading of ``arrivals`` stands in the batch's order; ascending.
+    positions : int64[n], the position of each reading of ``arrivals`` in the order of the batch; ascending.
     """
 
     def __init__(self, feed: JoinFeed, arrivals: Arrivals, positions: Int64s) -> None:
@@ -377,7 +382,7 @@ class Past:
         self._keys = self._slots * self._scale + positions[self._order]
 
     def at(self, slots: Int32s, positions: Int64s) -> States:
-        """Return what each stream was right after ``positions``."""
+        """Return the last reading of each stream right after its position in ``positions``."""
         bounded = np.minimum(positions, self._scale - 1)
         found = np.searchsorted(self._keys, slots * np.int64(self._scale) + bounded, side="right") - 1
         in_batch = found >= 0

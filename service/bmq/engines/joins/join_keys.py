@@ -1,4 +1,4 @@
-"""The texts by which joins compare, as numbers."""
+"""The texts that joins compare for equality, as numbers."""
 
 import numpy as np
 
@@ -9,7 +9,10 @@ NO_KEY = -1  # equal to nothing
 
 
 class KeyTable:
-    """Numbers of texts, the same for both sides of a join. Keeps each text it has met: its owner makes a new one."""
+    """Numbers of texts, the same for both sides of a join.
+
+    The table keeps every text that it has seen, so its owner replaces it by a new table from time to time.
+    """
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -18,9 +21,9 @@ class KeyTable:
         return len(self._numbers)
 
     def numbers(self, feed: JoinFeed, field: str | None, states: States) -> Int64s:
-        """Return the number of a field's text in each state, int64[n]; NO_KEY: equal to nothing; 0 for no field.
+        """Return the number of a field's text in each state, int64[n]; NO_KEY: equal to nothing.
 
-        O(n log n), and a dictionary look-up for each distinct one.
+        Without a field, all numbers are 0. Cost: O(n log n), and a dictionary look-up for each distinct text.
         """
         if field is None:
             return np.zeros(len(states), dtype=np.int64)
