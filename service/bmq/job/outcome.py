@@ -9,7 +9,7 @@ import numpy as np
 from bmq.job.received import Frames
 from bmq.monitor.monitor import Monitor
 from bmq.records import NEVER, Clock, Crossings, Feed, JoinedPairs, Reply, Sign
-from bmq.records.concat import concat_readings
+from bmq.records.column_records import concat
 
 # What finds events, as the metrics name it: of border and transition queries, of match and select ones, of joins.
 BORDER, LEVELS, JOINS = "border", "levels", "joins"
@@ -42,7 +42,7 @@ def run_batch(monitor: Monitor, frames: Frames, feeds: Mapping[str, Feed]) -> Ou
     outcome = Outcome(applied.replies, applied.crossings, applied.pairs)
     for feed in feeds:
         parts = frames.readings.get(feed)
-        readings = None if parts is None else concat_readings(parts)
+        readings = None if parts is None else concat(parts)
         advanced = monitor.advance(feed, readings, frames.clocks.get(feed, Clock()))
         outcome.replies.extend(advanced.replies)
         if advanced.crossings is not None:
@@ -55,7 +55,7 @@ def run_batch(monitor: Monitor, frames: Frames, feeds: Mapping[str, Feed]) -> Ou
         outcome.visits[BORDER] += advanced.visits
         outcome.visits[LEVELS] += advanced.level_visits
     if any(feed.join for feed in feeds.values()):
-        joined = monitor.join({feed: concat_readings(parts) for feed, parts in frames.join_readings.items()})
+        joined = monitor.join({feed: concat(parts) for feed, parts in frames.join_readings.items()})
         outcome.replies.extend(joined.replies)
         outcome.pairs.extend(joined.pairs)
         outcome.visits[JOINS] += joined.visits

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 
 from bmq.errors import ControlCode
 from bmq.monitor.clock import FeedClock
-from bmq.monitor.crossing_batches import concat_crossings, concat_joined_pairs
 from bmq.monitor.feed_stage import FeedStage
 from bmq.monitor.join_stage import JoinStage, as_emitted
 from bmq.records import (
@@ -37,6 +36,7 @@ from bmq.records import (
     Reply,
     Status,
 )
+from bmq.records.column_records import as_one
 
 SNAPSHOT_ROWS = 50_000  # streams, queries or pairs a page of a snapshot; a page of 4 MB is quick to write and to read
 
@@ -107,8 +107,8 @@ class Monitor:
                 by_feed.setdefault(found.feed, []).append(found)
             for pairs in one.pairs:
                 by_feeds.setdefault((pairs.left.feed, pairs.right.feed), []).append(pairs)
-        applied.crossings.extend(concat_crossings(parts) for parts in by_feed.values())
-        applied.pairs.extend(concat_joined_pairs(parts) for parts in by_feeds.values())
+        applied.crossings.extend(as_one(parts) for parts in by_feed.values())
+        applied.pairs.extend(as_one(parts) for parts in by_feeds.values())
         return applied
 
     def advance(self, feed: str, readings: Readings | None, marks: Clock) -> Advanced:

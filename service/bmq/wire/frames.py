@@ -14,7 +14,7 @@ from bmq.errors import StateError
 from bmq.kernels.tables.hashing import hash_ids, shards_of
 from bmq.kernels.tables.partition import count_by_shard, rows_by_shard, scatter_by_shard
 from bmq.records import Attributes, Command, Delete, Ids, Int64s, Put, PutJoin, Readings, Refused
-from bmq.records.concat import with_used_texts
+from bmq.records.attribute_texts import with_used_texts
 
 FORMAT = 3  # of every frame; a change of a layout below is a new number
 _FORMAT_KEY = b"bmq.frame"

@@ -16,7 +16,7 @@ from bmq.kernels.text.json_scan import scan_json
 from bmq.kernels.text.json_skip import LONG_NUMBER, NUMBER, TEXT
 from bmq.kernels.text.plain_records import gather_attributes, gather_texts, read_times
 from bmq.records import Attributes, Bools, Bytes, Feed, Float64s, Format, Int8s, Int64s
-from bmq.records.concat import with_each_text_once
+from bmq.records.attribute_texts import with_each_text_once
 from bmq.wire.csv_readings import MAX_CELL_CHARACTERS, csv_columns
 from bmq.wire.plain_attributes import text_of_plain_csv, text_of_plain_json
 from bmq.wire.readings_exact import (

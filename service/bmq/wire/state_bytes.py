@@ -24,7 +24,7 @@ from bmq.records import (
     TrackingRows,
     WindowRows,
 )
-from bmq.records.concat import with_used_texts
+from bmq.records.attribute_texts import with_used_texts
 
 _Number = TypeVar("_Number", bound=np.generic)
 

@@ -28,7 +28,7 @@ from bmq.engines.feed.member_search import Residents
 from bmq.engines.feed.pass_search import Passes
 from bmq.engines.feed.query_table import FOREVER, NO_SLOT, QueryTable
 from bmq.engines.feed.silent_members import SilentMembers
-from bmq.engines.feed.slot_events import Events, concat_events, no_events
+from bmq.engines.feed.slot_events import Events, no_events
 from bmq.engines.feed.stream_expiry import SilenceDues
 from bmq.engines.feed.watched_regions import WatchedRegions
 from bmq.engines.scope.conditions import Conditions
@@ -51,6 +51,7 @@ from bmq.records import (
     StreamRows,
     TrackingRows,
 )
+from bmq.records.column_records import as_one
 
 CODES_MIN = 4096  # attribute texts that are kept in any case: to look for those in use costs a millisecond
 
@@ -245,7 +246,7 @@ class FeedEngine:
         return keep
 
     def _at_rest(self, parts: list[Events], emitted_as: RegionQuery | None = None) -> Crossings | None:
-        events = concat_events([part for part in parts if len(part)] or [no_events(self.n_dims)])
+        events = as_one([part for part in parts if len(part)] or [no_events(self.n_dims)])
         return to_crossings(self, events, None, None, emitted_as) if len(events) else None
 
     # -- tables -------------------------------------------------------------------------------------------

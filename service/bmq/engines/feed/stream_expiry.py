@@ -19,6 +19,7 @@ from bmq.engines.feed.slot_events import Events, When, no_events, some_events
 from bmq.engines.feed.watched_regions import Steps
 from bmq.index.stream_table import Chained
 from bmq.records import NEVER, Bools, Float64s, Int32s, Int64s, Reason, Sign
+from bmq.records.column_records import concat
 
 if TYPE_CHECKING:
     from bmq.engines.feed.feed_engine import FeedEngine
@@ -252,12 +253,4 @@ def _join(parts: list[Expiries], engine: "FeedEngine") -> Expiries:
         codes = np.empty(0, dtype=np.int32) if engine.feed.attributes else None
         slots = np.empty(0, dtype=np.int32)
         return Expiries(slots, none, none, slots, np.empty((engine.n_dims, 0)), codes)
-    with_codes = [part.codes for part in parts if part.codes is not None]
-    return Expiries(
-        np.concatenate([part.streams for part in parts]),
-        np.concatenate([part.moments for part in parts]),
-        np.concatenate([part.ttls for part in parts]),
-        np.concatenate([part.ordinals for part in parts]),
-        np.concatenate([part.values for part in parts], axis=1),
-        np.concatenate(with_codes) if with_codes else None,
-    )
+    return concat(parts)

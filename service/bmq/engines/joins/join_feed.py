@@ -29,6 +29,7 @@ from bmq.records import (
     Where,
     WindowRows,
 )
+from bmq.records.column_records import concat, take
 
 CODES_MIN = 4096  # attribute texts that are kept in any case: to look for those in use costs a millisecond
 _EQUAL_TO_NOTHING = ("null", "-")  # absent, and what is no scalar; see `wire.attributes`
@@ -49,27 +50,6 @@ class States:
 
     def __len__(self) -> int:
         return self.slots.size
-
-    def at(self, rows: Int64s | Bools | slice) -> "States":
-        """Return the states in ``rows``."""
-        return States(
-            self.slots[rows],
-            self.event_times[rows],
-            self.ordinals[rows],
-            np.ascontiguousarray(self.values[:, rows]),
-            self.codes[rows],
-        )
-
-
-def concat_states(parts: list[States]) -> States:
-    """Return the states of all parts, in their order; at least one part."""
-    return States(
-        np.concatenate([part.slots for part in parts]),
-        np.concatenate([part.event_times for part in parts]),
-        np.concatenate([part.ordinals for part in parts]),
-        np.concatenate([part.values for part in parts], axis=1),
-        np.concatenate([part.codes for part in parts]),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +118,14 @@ class JoinFeed:
         silent = self.streams.silent_slots(settled)
         if silent.size:
             expired = self.states(silent)
-            before.append(expired.at(~np.isin(silent, before[-1].slots)))
+            before.append(take(expired, ~np.isin(silent, before[-1].slots)))
             returned.append(expired)
             moments.append(expired.event_times + self._ttl)
             self.streams.forget(silent)
         self.settled = settled
-        known = concat_states(before)
+        known = concat(before)
         if self.n_windows:
-            self.window = concat_states([self.window, read])
+            self.window = concat([self.window, read])
             self._n_stored += len(read)
         else:
             self.first += len(read)
@@ -153,9 +133,9 @@ class JoinFeed:
             read,
             moved,
             record_times,
-            concat_states(returned),
+            concat(returned),
             np.concatenate(moments),
-            known.at(np.argsort(known.slots)),
+            take(known, np.argsort(known.slots)),
         )
 
     def nothing(self) -> Arrivals:
@@ -183,7 +163,7 @@ class JoinFeed:
 
     def drop_first(self, n: int) -> None:
         """Forget the first ``n`` readings that are in the window."""
-        self.window = self.window.at(slice(n, None))
+        self.window = _between(self.window, n, len(self.window))
         self.first += n
 
     # -- what is known ------------------------------------------------------------------------------------
@@ -284,7 +264,7 @@ class JoinFeed:
             )
             slots = self.streams.slots_of(readings.ids)
             states = States(slots, readings.event_times, new.ordinals, readings.values, codes)
-            self.window = concat_states([self.window, states])
+            self.window = concat([self.window, states])
 
     @property
     def _ttl(self) -> int:
@@ -292,7 +272,7 @@ class JoinFeed:
         return self.feed.stream_ttl_ms
 
     def _window_rows(self, begin: int, end: int) -> WindowRows:
-        rows = self.window.at(slice(begin, end))
+        rows = _between(self.window, begin, end)
         attributes = self._attributes(rows.codes) if self.feed.attributes else None
         n = len(rows)
         readings = Readings(self._ids_of(rows.slots), rows.event_times, np.zeros(n, np.int64), rows.values, attributes)
@@ -360,6 +340,12 @@ def _no_states(n_dims: int) -> States:
     return States(none, no_times, none, np.empty((n_dims, 0)), none)
 
 
+def _between(states: States, begin: int, end: int) -> States:
+    """Return a range of states; the values are C-contiguous, as kernels want them."""
+    rows = take(states, slice(begin, end))
+    return replace(rows, values=np.ascontiguousarray(rows.values))
+
+
 class Past:
     """What the streams of a feed were at any moment of one batch.
 
@@ -391,7 +377,7 @@ class Past:
             (touched & ~in_batch, before, rows),
             (in_batch, self._arrivals.read, self._order[found] if self._order.size else found),
         ):
-            picked = source.at(at[chosen]) if chosen.any() else None
+            picked = take(source, at[chosen]) if chosen.any() else None
             if picked is not None:
                 states.event_times[chosen], states.ordinals[chosen] = picked.event_times, picked.ordinals
                 states.values[:, chosen], states.codes[chosen] = picked.values, picked.codes

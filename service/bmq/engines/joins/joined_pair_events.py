@@ -3,12 +3,12 @@
 One row is one event: which query, which two streams, what the two were, and where in its batch it belongs.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from bmq.engines.joins.join_feed import JoinFeed, States, concat_states
+from bmq.engines.joins.join_feed import JoinFeed, States
 from bmq.records import NEVER, Int8s, Int32s, Int64s, JoinedPairs, JoinQuery, PairSide
 
 
@@ -43,33 +43,6 @@ class JoinedPairEvents:
         """Epoch ms of each event, int64[n]."""
         later = np.maximum(self.left.event_times, self.right.event_times)
         return np.where(self.moments == NEVER, later, self.moments)
-
-    def at(self, rows: Int64s) -> "JoinedPairEvents":
-        """Return the events in ``rows``, in that order."""
-        return JoinedPairEvents(
-            self.queries[rows],
-            self.positions[rows],
-            self.signs[rows],
-            self.reasons[rows],
-            self.moments[rows],
-            self.left.at(rows),
-            self.right.at(rows),
-            self.record_times[rows],
-        )
-
-
-def concat_events(parts: Sequence[JoinedPairEvents]) -> JoinedPairEvents:
-    """Return the events of all parts, in their order; at least one part."""
-    return JoinedPairEvents(
-        np.concatenate([part.queries for part in parts]),
-        np.concatenate([part.positions for part in parts]),
-        np.concatenate([part.signs for part in parts]),
-        np.concatenate([part.reasons for part in parts]),
-        np.concatenate([part.moments for part in parts]),
-        concat_states([part.left for part in parts]),
-        concat_states([part.right for part in parts]),
-        np.concatenate([part.record_times for part in parts]),
-    )
 
 
 def emit_order(events: JoinedPairEvents, feeds: tuple[JoinFeed, JoinFeed], query_id: Callable[[int], str]) -> Int64s:
