@@ -14,10 +14,8 @@ from functools import partial
 
 import numpy as np
 
+from bench.baselines.one_structure import BorderGrid, NdBmq, RegionSegmentList
 from bench.measure import held_by
-from bmq.index.border.border_grid import BorderGrid
-from bmq.index.border.nd_bmq import NdBmq
-from bmq.index.border.region_segments import RegionSegmentList
 from bmq.index.layered import Layered
 from bmq.records import Float64s
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from bench.baselines.one_structure import NdBmq
 from bench.border_indexes import Setup
 from bench.boxes import Cubes
 from bench.figures import grid_2d, vcr_rtree, vehicles
@@ -10,7 +11,6 @@ from bench.figures.line import ratio
 from bench.figures.searches import Length, raced
 from bench.measure import race_moves, registered
 from bmq.index.border.adaptive_border import make_index
-from bmq.index.border.nd_bmq import NdBmq
 
 SEED = 20060509
 SIDES_KM = vehicles.SIDES_KM[Scale.FULL]

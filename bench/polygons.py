@@ -105,8 +105,8 @@ def in_a_worker(regions: dict[str, list[Region]]) -> dict[str, float]:
             readings = concat([unpack_readings(frame)])
             advanced = monitors[name].advance(feed.name, readings, Clock(event_time, event_time))
             pack_delta(monitors[name].take_delta())
-            assert advanced.crossings is not None
-            render_crossings(advanced.crossings, feed, topic="events")
+            (crossings,) = advanced.crossings
+            render_crossings(crossings, feed, topic="events")
             if number > N_WARM:
                 ns[name].append((time.thread_time_ns() - start) / len(texts))
     return {name: statistics.median(times) for name, times in ns.items()}

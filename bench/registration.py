@@ -12,9 +12,10 @@ import time
 
 import numpy as np
 
+from bench.baselines.one_structure import BorderGrid
 from bench.border_indexes import CITY, SEED, Setup
 from bmq.index.base import Moves
-from bmq.index.border.border_grid import ROOM, BorderGrid
+from bmq.index.border.border_grid import ROOM
 from bmq.records import Float64s, Int32s
 
 N_QUERIES = 1_000_000

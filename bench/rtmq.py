@@ -238,7 +238,7 @@ def count_crossings(traffic: Traffic) -> Counts:
         border = {"kind": "border", "feed": definition["feed"], "region": definition["region"]}
         for monitor, kind in ((transitions, definition), (borders, border)):
             monitor.apply([parse_command(query_id.encode(), json.dumps(kind).encode(), offset, feeds, "")])
-    pairs = transitions._feeds.engines["vehicles"].trackings
+    pairs = transitions._feeds.engines["vehicles"].tables.trackings
     names = [vehicle_id(number).encode() for number in range(traffic.n_vehicles)]
     by_garage: Counter[str] = Counter()
     n_events = events_before = accesses_before = 0
@@ -252,10 +252,8 @@ def count_crossings(traffic: Traffic) -> Counts:
         data = np.frombuffer(b"".join(chosen), dtype=np.uint8).copy()
         times = np.full(who.size, now, dtype=np.int64)
         readings = Readings(Ids(starts, data, hash_ids(starts, data)), times, times, np.ascontiguousarray(places))
-        told = transitions.advance("vehicles", readings, Clock(now, now)).crossings
-        crossed = borders.advance("vehicles", readings, Clock(now, now)).crossings
-        n_events += 0 if told is None else len(told)
-        if crossed is not None:
+        n_events += sum(map(len, transitions.advance("vehicles", readings, Clock(now, now)).crossings))
+        for crossed in borders.advance("vehicles", readings, Clock(now, now)).crossings:
             by_garage.update(crossed.queries[row].query_id for row in crossed.query_rows.tolist())
         transitions.take_delta(), borders.take_delta()
     n_seconds = traffic.n_seconds - traffic.n_settling

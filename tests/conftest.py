@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -59,9 +60,9 @@ def _folder(item: pytest.Item) -> str:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config) -> FoldersAndFiles:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FoldersAndFiles:
     """Choose how `pytest -n` shares the tests among its workers."""
-    return FoldersAndFiles(config)
+    return FoldersAndFiles(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from bmq.kernels.tables.hashing import hash_ids
-from bmq.records import NEVER, Crossings, Feed, Ids, Reason, Region, RegionQuery, Sign
+from bmq.records import NEVER, Crossings, Feed, Ids, Kind, Reason, Region, RegionQuery, Sign
 
 FEED = Feed("vehicles", "vehicles", "id", ("x", "y"), "ts")
 Value = tuple[float, float]
@@ -38,6 +38,16 @@ class Row:
     visit: int = 0
     confirmed_time: int = NEVER
     began: int = NEVER
+    kind: Kind | None = None  # None: a transition if it began, a crossing if it has a sign, else of its query's kind
+
+    @property
+    def own_kind(self) -> Kind:
+        """The kind of the event."""
+        if self.kind is not None:
+            return self.kind
+        if self.began != NEVER:
+            return Kind.TRANSITION
+        return self.query.kind if self.sign is Sign.NONE else Kind.BORDER
 
 
 def make_ids(streams: Iterable[str]) -> Ids:
@@ -60,6 +70,7 @@ def make_crossings(rows: Sequence[Row]) -> Crossings:
         query_rows=np.array([queries.index(row.query) for row in rows], dtype=np.int32),
         signs=np.array([row.sign for row in rows], dtype=np.int8),
         reasons=np.array([row.reason for row in rows], dtype=np.int8),
+        kinds=np.array([row.own_kind.number for row in rows], dtype=np.int8),
         event_times=np.array([row.event_time for row in rows], dtype=np.int64),
         ordinals=np.array([row.ordinal for row in rows], dtype=np.int32),
         values=_columns([row.value for row in rows]),

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from bmq.records import Feed, Format, JoinQuery, Put, PutJoin, Refused, RegionQuery
+from bmq.records import Feed, Format, JoinQuery, Put, Refused, RegionQuery
 from bmq.wire.control import parse_command
 
 FEEDS = {
@@ -64,13 +64,15 @@ def accepted(definition: dict[str, Any]) -> RegionQuery:
     """Return the query that a definition becomes."""
     command = parse_command(b"q1", json.dumps(definition).encode(), 17, FEEDS, "bmq.", RESERVED)
     assert isinstance(command, Put), command
+    assert isinstance(command.query, RegionQuery)
     return command.query
 
 
 def accepted_join(definition: dict[str, Any]) -> JoinQuery:
     """Return the join that a definition becomes."""
     command = parse_command(b"q1", json.dumps(definition).encode(), 17, FEEDS, "bmq.", RESERVED)
-    assert isinstance(command, PutJoin), command
+    assert isinstance(command, Put), command
+    assert isinstance(command.query, JoinQuery)
     return command.query
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from bench.baselines.one_structure import BorderGrid
 from bmq.index.base import BorderIndex, MatchIndex, Moves
 from bmq.index.border.adaptive_border import Adaptive
-from bmq.index.border.border_grid import BorderGrid
 from bmq.index.border.structures import OneKind
 from bmq.index.layered import Layered
 from bmq.records import IndexKind

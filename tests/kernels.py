@@ -19,9 +19,6 @@ from bmq.job.warmup import warm_up
 
 REPORT = Path(__file__).parents[1] / ".make" / "kernels.json"
 
-# Only benches decompose regions into constructs that overlap.
-UNUSED = ("virtual_constructs.count_overlapped", "virtual_constructs.cut_overlapped")
-
 
 @dataclass(frozen=True)
 class Report:
@@ -61,7 +58,7 @@ def look() -> Report:
     return Report(
         sources_digest(),
         n_events,
-        [name for name, kernel in kernels.items() if not kernel.signatures and name not in UNUSED],
+        [name for name, kernel in kernels.items() if not kernel.signatures],
         [name for name, kernel in kernels.items() if kernel.stats.cache_misses],
         [name for name, kernel in kernels.items() if kernel.stats.cache_hits],
     )

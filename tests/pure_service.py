@@ -6,18 +6,16 @@ meet all of it in milliseconds. What is left out is Spark's plan, which is two c
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from bmq.job.decode import FRAME_SCHEMA, decode_control, decode_readings
-from bmq.job.outcome import Outcome, run_batch
+from bmq.job.outcome import ShardResult, run_batch
 from bmq.job.plan import Plan
 from bmq.job.received import Frames, read_frames
-from bmq.job.rendering import render
-from bmq.job.replicas import Head
+from bmq.job.rendering import render_events
 from bmq.monitor.monitor import Monitor
 from bmq.records import Feed
 from bmq.wire.marks import render_mark
@@ -89,9 +87,9 @@ class PureService:
         replies = []
         for shard, monitor in enumerate(self._monitors):
             frames = read_frames(shuffled[shuffled["shard"] == self._plan.shard_keys[shard]])
-            outcome = run_batch(monitor, frames, self._plan.feeds)
-            replies.append(outcome.replies)
-            self._take(shard, frames, outcome)
+            result = run_batch(monitor, frames, self._plan.feeds)
+            replies.append(result.replies)
+            self._take(frames, result)
             delta = pack_delta(monitor.take_delta())
             self._standbys[shard].apply_delta(unpack_delta(delta))
         # Every shard has every command, so one may answer for all.
@@ -111,13 +109,12 @@ class PureService:
         for monitor in [*self._monitors, *self._standbys]:
             monitor._check()
 
-    def _take(self, shard: int, frames: Frames, outcome: Outcome) -> None:
-        self.n_late += sum(outcome.late.values())
+    def _take(self, frames: Frames, result: ShardResult) -> None:
+        self.n_late += sum(result.late.values())
         for letters in frames.dead_letters:
             feeds, codes = letters["feed"].to_pylist(), letters["code"].to_pylist()
             self.dead += [(self._plan.feeds[feed].topic, code) for feed, code in zip(feeds, codes, strict=True)]
-        frames.dead_letters.clear()  # no message of them is looked at
-        for messages in render(self._plan, shard, 0, Head(), frames, replace(outcome, replies=[])):
+        for messages in render_events(self._plan, result):
             self.events += _json_values(messages)
 
     def _new_monitor(self, shard: int) -> Monitor:

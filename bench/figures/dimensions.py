@@ -3,13 +3,12 @@
 import math
 from collections.abc import Iterator
 
+from bench.baselines.one_structure import BorderGrid, NdBmq
 from bench.boxes import Cubes
 from bench.figures.figure import Figure, Panel, Point, Scale, counted
 from bench.measure import race_moves, registered
 from bmq.index.base import BorderIndex
 from bmq.index.border.adaptive_border import make_index
-from bmq.index.border.border_grid import BorderGrid
-from bmq.index.border.nd_bmq import NdBmq
 
 ND_BMQ = "n-D BMQ"
 GRID = "border grid"

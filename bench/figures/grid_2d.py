@@ -4,11 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from bench.baselines.one_structure import BorderGrid, NdBmq
 from bench.border_indexes import Setup
 from bench.figures.figure import Figure, Panel, Point, Scale, counted
 from bench.measure import Times, race_moves, registered
-from bmq.index.border.border_grid import BorderGrid
-from bmq.index.border.nd_bmq import NdBmq
 from bmq.records import Float64s
 
 GRID = "border grid"

@@ -10,13 +10,13 @@ from bench.baselines import cei, is_list
 from bench.baselines.cei import Cei, smallest_length
 from bench.baselines.diff_rmq import DiffRmq
 from bench.baselines.is_list import IsList
+from bench.baselines.one_structure import RegionSegmentList
 from bench.baselines.published_walk import PublishedWalk
 from bench.figures.figure import Panel, Point, Scale, counted
 from bench.measure import Times, race_moves, registered
 from bench.stocks import Market
 from bmq.index.base import BorderIndex
 from bmq.index.border.adaptive_border import make_index
-from bmq.index.border.region_segments import RegionSegmentList
 from bmq.index.border.structures import OneKind
 from bmq.records import IndexKind
 

@@ -5,14 +5,12 @@ from functools import partial
 
 from bench.baselines import cei, dlist, is_list
 from bench.baselines.diff_rmq import DiffRmq
+from bench.baselines.one_structure import RegionSegmentList
+from bench.baselines.virtual_constructs import Labelling, Lci, Sci, integer_grid
 from bench.boxes import WholeBoxes
 from bench.figures.figure import Figure, Panel, Point, Scale
 from bench.figures.searches import compared
 from bmq.index.base import MatchIndex
-from bmq.index.border.region_segments import RegionSegmentList
-from bmq.index.match.construct_indexes import LciIndex, SciIndex
-from bmq.index.match.virtual_grid import VirtualGrid
-from bmq.kernels.match.virtual_constructs import Labelling
 
 RANGE = 5_000
 # Of 8 to 128. SCI is the fastest, and LCI as fast as with any other, within the noise.
@@ -28,11 +26,11 @@ N_QUERIES = {
 
 def contestants() -> dict[str, MatchIndex]:
     """Return the indexes by name, empty. Our R-tree is what the service's border indexes stab with."""
-    grid = VirtualGrid.of_integers(RANGE, longest=LONGEST)
+    grid = integer_grid(RANGE, longest=LONGEST)
     return {
-        "SCI": SciIndex(grid),
-        "LCI": LciIndex(grid),
-        "LCI, numbered as published": LciIndex(grid, labelling=Labelling.BY_POINT),
+        "SCI": Sci(grid),
+        "LCI": Lci(grid),
+        "LCI, numbered as published": Lci(grid, labelling=Labelling.BY_POINT),
         "IS-list": DiffRmq(is_list.IsList, is_list.collect, 1),
         "Dlist": DiffRmq(dlist.Dlist, dlist.collect, 1),
         "CEI": DiffRmq(partial(cei.Cei, length=CEI_LENGTH), cei.collect, 1),

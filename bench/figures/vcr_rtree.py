@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 
+from bench.baselines.one_structure import BorderGrid
 from bench.baselines.rtree import RTree
+from bench.baselines.virtual_constructs import Decomposition
 from bench.boxes import WholeBoxes
 from bench.figures.figure import Figure, Panel, Point, Scale
 from bench.figures.searches import compared
 from bench.figures.vcr_side import SPACE, vcr
 from bmq.index.base import MatchIndex
-from bmq.index.border.border_grid import BorderGrid
 from bmq.index.match.construct_indexes import VcrIndex
-from bmq.kernels.match.virtual_constructs import Decomposition
 
 RTREE = "R-tree (GEOS)"
 FASTEST = "VCR, simple, L = 2"

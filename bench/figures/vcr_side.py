@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator
 
+from bench.baselines.virtual_constructs import Decomposition, Vcr, integer_grid
 from bench.boxes import WholeBoxes
 from bench.figures.figure import Figure, Panel, Point, Scale, counted
 from bench.figures.searches import LENGTHS, raced
 from bmq.index.base import MatchIndex
-from bmq.index.match.construct_indexes import VcrIndex
-from bmq.index.match.virtual_grid import VirtualGrid
-from bmq.kernels.match.virtual_constructs import Decomposition
 
 SPACE = (300, 200)  # the report says that Rx Ry is 60,000
 N_QUERIES = 32_000  # not said for this figure; the smallest of the next one
@@ -16,9 +14,9 @@ SIDES = {Scale.SMOKE: (2, 4), Scale.REDUCED: (2, 4, 8, 16, 32), Scale.FULL: (2, 
 DECOMPOSITIONS = {"simple": Decomposition.SIMPLE, "overlapped": Decomposition.OVERLAPPED}
 
 
-def vcr(side: int, decomposition: Decomposition) -> VcrIndex:
+def vcr(side: int, decomposition: Decomposition) -> Vcr:
     """Return an empty VCR index over the report's space."""
-    return VcrIndex(VirtualGrid.of_integers(*SPACE, longest=side), decomposition=decomposition)
+    return Vcr(integer_grid(*SPACE, longest=side), decomposition=decomposition)
 
 
 def _measure(scale: Scale) -> Iterator[Point]:

@@ -9,13 +9,12 @@ from functools import partial
 
 from bench.baselines.ces import Ces, collect
 from bench.baselines.diff_rmq import DiffRmq
+from bench.baselines.one_structure import BorderGrid, NdBmq
 from bench.figures.figure import Panel, Point, Scale, counted
 from bench.measure import race_moves, registered
 from bench.roads import FAST, OLDENBURG, SLOW, City, Kind, positions, squares
 from bmq.index.base import BorderIndex
 from bmq.index.border.adaptive_border import make_index
-from bmq.index.border.border_grid import BorderGrid
-from bmq.index.border.nd_bmq import NdBmq
 from bmq.records import Float64s
 
 ND_BMQ = "n-D BMQ"

@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from bmq.job import checkpoint, replicas
 from bmq.job.decode import FRAME_SCHEMA, Kind, decode_control, decode_readings
-from bmq.job.outcome import Outcome, run_batch
+from bmq.job.outcome import ShardResult, run_batch
 from bmq.job.plan import Plan
 from bmq.job.received import Frames, read_frames
-from bmq.job.rendering import render
+from bmq.job.rendering import render, render_events
 from bmq.monitor.monitor import Monitor
 from bmq.wire import frames as wire_frames
 from bmq.wire.marks import render_mark
@@ -172,11 +172,11 @@ def _run(recording: Recording, number: int, shard: Shard, rows: pa.Table) -> Non
     frames = read_frames(table[table["shard"] == PLAN.shard_keys[shard.number]])
     head = replicas.read_head(shard.store)
     replica, _ = replicas.catch_up(shard.replica, head, shard.store, lambda: new_monitor(shard.number))
-    outcome = run_batch(replica.monitor, frames, FEEDS)
+    result = run_batch(replica.monitor, frames, FEEDS)
     new_head = replicas.commit(replica, head, shard.store, frames.next_offsets)
     shard.replica = replica
     _keep_state(recording, number, shard, head, new_head)
-    recording.messages.extend(_messages(number, shard.number, head, frames, outcome))
+    recording.messages.extend(_messages(number, shard.number, head, frames, result))
     if number in SNAPSHOTS_AFTER:
         for k, page in enumerate(replica.monitor.snapshot()):
             recording.blobs[f"{_place(number, shard.number)} page {k:02}"] = Blob("state", pack_delta(page))
@@ -208,21 +208,20 @@ def _keep_frames(recording: Recording, number: int, rows: pa.Table) -> None:
         recording.blobs[f"{name} frame"] = Blob("frames", frame)
 
 
-def _messages(number: int, shard: int, head: replicas.Head, frames: Frames, outcome: Outcome) -> Iterator[str]:
+def _messages(number: int, shard: int, head: replicas.Head, frames: Frames, result: ShardResult) -> Iterator[str]:
     place: dict[str, object] = {"batch": number, "shard": shard}
     values = set()
-    for batch in render(PLAN, shard, number, head, frames, outcome):
+    for batch in render(PLAN, shard, number, head, frames, result):
         for message in batch.to_pylist():
             values.add(message["value"])
             yield _line(place | {"topic": message["topic"]}, message)
-    events = replace(outcome, replies=[])
-    for batch in render(BY_READING, shard, number, head, Frames(), events):
+    for batch in render_events(BY_READING, result):
         for message in batch.to_pylist():
             # Only border events differ; of the others the value is one of those above.
             message["value"] = AS_ABOVE.encode() if message["value"] in values else message["value"]
             yield _line(place | {"topic": message["topic"], "layout": "reading"}, message)
     # Of the layout with query ids as keys only the keys are new.
-    for batch in render(BY_QUERY, shard, number, head, Frames(), events):
+    for batch in render_events(BY_QUERY, result):
         keys = [_text(key) for key in batch.column("key").to_pylist()]
         if keys:
             yield json.dumps(place | {"keys": keys}, ensure_ascii=False)

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bmq.records import Command, Feed, JoinQuery, Put, PutJoin, Refused, Region, RegionQuery
+from bmq.records import Command, Feed, JoinQuery, Put, Refused, Region, RegionQuery
 from bmq.wire.control import parse_command
 from bmq.wire.frames import pack_commands, unpack_commands
 
@@ -126,8 +126,9 @@ def test_a_good_definition_is_refused_only_where_nothing_can_be_in_an_interval(d
     if isinstance(command, Refused):
         assert command.code == "bad_region"
     else:
-        assert isinstance(command, Put if definition["kind"] == "select" else PutJoin)
+        assert isinstance(command, Put)
         query = command.query
+        assert isinstance(query, RegionQuery if definition["kind"] == "select" else JoinQuery)
         assert (query.query_id, query.version, query.kind) == ("q", 5, definition["kind"])
         assert json.loads(query.tags) == definition.get("tags", {})
         assert query.enabled == definition.get("enabled", True)
@@ -192,7 +193,8 @@ def test_the_alternatives_hold_a_reading_where_all_intervals_of_some_conjunction
     if isinstance(command, Refused):
         return
     assert isinstance(command, Put)
-    query: RegionQuery = command.query
+    query = command.query
+    assert isinstance(query, RegionQuery)
 
     wanted = any(all(is_in(point[name], one[name], "[)") for name in one) for one in definition["any"])
     assert any(holds(region, point, COLUMNS["plane"]) for region in query.alternatives) == wanted
@@ -207,8 +209,9 @@ def test_the_conjunctions_hold_a_pair_where_all_intervals_and_bands_do(
     command = parse(definition)
     if isinstance(command, Refused):
         return
-    assert isinstance(command, PutJoin)
-    query: JoinQuery = command.query
+    assert isinstance(command, Put)
+    query = command.query
+    assert isinstance(query, JoinQuery)
     point = {f"left.{name}": number for name, number in left.items()}
     point |= {f"right.{name}": number for name, number in right.items()}
 

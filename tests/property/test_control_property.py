@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from bmq.errors import ControlCode
 from bmq.records import Command, Feed, Pattern, Put, Refused, RegionQuery
 from bmq.wire.control import parse_command
-from bmq.wire.definition_models import MODEL_OF_KIND
 from bmq.wire.frames import pack_commands, unpack_commands
+from bmq.wire.kinds import KINDS
 
 FEED = Feed("plane", "plane", "id", ("x", "y"), "ts", attributes=("group", "kind"))
 CODES = {code.value for code in ControlCode}
-FIELDS = sorted({name for model in MODEL_OF_KIND.values() for name in model.model_fields})
+FIELDS = sorted({name for known in KINDS.values() for name in known.definition.model_fields})
 FIELDS += ["box", "x", "y", "polygon", "regoin", "window", "left.x", "right.x"]
-WORDS = [*MODEL_OF_KIND, "plane", "[)", "()", "emit", "silent", "bmq.a", "10s", "left.x", ""]
+WORDS = [*KINDS, "plane", "[)", "()", "emit", "silent", "bmq.a", "10s", "left.x", ""]
 
 leaves = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.sampled_from(WORDS))
 json_values = st.recursive(
@@ -144,6 +144,7 @@ def test_what_is_said_in_another_way_is_the_same_query(definition: dict[str, Any
             other[option] = None
     first, second = parse(encoded(definition)), parse(encoded(other))
     if isinstance(first, Put):
+        assert isinstance(first.query, RegionQuery)
         assert first == second
         assert json.loads(first.query.tags) == definition.get("tags", {})
     else:
@@ -158,6 +159,7 @@ def test_the_query_is_what_the_definition_says(definition: dict[str, Any]) -> No
         return
     assert isinstance(command, Put)
     query = command.query
+    assert isinstance(query, RegionQuery)
     assert (query.query_id, query.version, query.feed, query.kind) == ("q", 5, "plane", definition["kind"])
     assert query.enabled == definition.get("enabled", True)
     assert query.ttl_ms == (DURATIONS[definition["ttl"]] if "ttl" in definition else None)
@@ -218,6 +220,7 @@ def test_the_half_open_region_holds_what_the_stated_bounds_say(
         assert not inside
     else:
         assert isinstance(command, Put)
+        assert isinstance(command.query, RegionQuery)
         lo, hi = command.query.region.lo[0], command.query.region.hi[0]
         assert {v for v in (*grid, *around) if lo <= v < hi} == inside
         assert inside

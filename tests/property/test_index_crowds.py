@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmq.index.border.border_grid import BorderGrid
+from bench.baselines.one_structure import BorderGrid
 from bmq.kernels.border.ranks import make_ranks, ranks_of
 from bmq.kernels.border.stab import packing_keys
 from tests.index_oracle import IndexOracle

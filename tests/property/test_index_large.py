@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.baselines.one_structure import BorderGrid, NdBmq, RegionSegmentList
 from bench.baselines.published_walk import PublishedWalk
-from bmq.index.border.border_grid import BorderGrid
-from bmq.index.border.nd_bmq import NdBmq
-from bmq.index.border.region_segments import RegionSegmentList
 from bmq.index.layered import Layered
 from bmq.records import Float64s
 from tests.index_machines import OTHER_KINDS, crossings

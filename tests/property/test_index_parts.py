@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bmq.index.border.border_grid import ROOM, BorderGrid, GridCells
-from bmq.index.border.region_segments import RegionSegmentList
+from bench.baselines.one_structure import BorderGrid, RegionSegmentList
+from bmq.index.border.border_grid import ROOM, GridCells
 from bmq.kernels.border.delta_sets import BLOCK, build_delta_sets, find_rs_node_anew
 from bmq.kernels.border.ranks import MAX_PLACE, make_ranks, places_of, ranks_of
 from bmq.kernels.border.rs_list import find_rs_node_near

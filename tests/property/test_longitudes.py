@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bmq.records import Feed, Put, Refused, Region
+from bmq.records import Feed, Put, Refused, Region, RegionQuery
 from bmq.wire.control import parse_command
 
 FEED = Feed("globe", "globe", "id", ("lon", "lat"), "ts", lonlat=True)
@@ -24,11 +24,14 @@ BOUNDS = ["[)", "[]", "(]", "()"]
 bounds = st.sampled_from(BOUNDS)
 
 
-def parse(box: dict[str, Any], bounds: str) -> Put | Refused:
+def parse(box: dict[str, Any], bounds: str) -> Put[RegionQuery] | Refused:
     definition = {"kind": "border", "feed": "globe", "region": {"box": box}, "bounds": bounds}
     command = parse_command(b"q", json.dumps(definition).encode(), 4, {"globe": FEED}, "bmq.")
     assert isinstance(command, Put | Refused)
-    return command
+    if isinstance(command, Refused):
+        return command
+    assert isinstance(command.query, RegionQuery)
+    return Put(command.offset, command.query, command.due)
 
 
 def is_east_of(longitude: float, lo: float | None, hi: float | None, bounds: str) -> bool:

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
-from bmq.index.match.construct_indexes import LciIndex, SciIndex, VcrIndex
+from bench.baselines.virtual_constructs import Decomposition, Labelling, Lci, Sci, Vcr
+from bmq.index.match.construct_indexes import SciIndex, VcrIndex
 from bmq.index.match.construct_lists import VirtualConstructIndex
 from bmq.index.match.virtual_grid import VirtualGrid
-from bmq.kernels.match.virtual_constructs import Axis, Decomposition, Labelling
+from bmq.kernels.match.virtual_constructs import Axis
 from bmq.records import Float64s
 from tests.index_machines import MatchMachine, crossings
 from tests.index_oracle import IndexOracle
@@ -28,22 +29,24 @@ ODD_PLANE = VirtualGrid((Axis(-4.5, 0.75, 9), Axis(0.0, 1.5, 2)), 2)
 DECOMPOSED = {"VCR-SD": Decomposition.SIMPLE, "VCR-OD": Decomposition.OVERLAPPED}
 
 KINDS: dict[str, Callable[..., VirtualConstructIndex]] = {
+    "SCI of the service, auto": SciIndex,
+    "VCR of the service, auto": VcrIndex,
     **{
         f"{name} {where}": partial(make, grid)
-        for name, make in (("SCI", SciIndex), ("LCI", LciIndex))
+        for name, make in (("SCI", Sci), ("LCI", Lci))
         for where, grid in (("integers", LINE), ("odd units", ODD_LINE), ("auto", None))
     },
     **{
-        f"{name} {where}": partial(VcrIndex, grid, decomposition=decomposition)
+        f"{name} {where}": partial(Vcr, grid, decomposition=decomposition)
         for name, decomposition in DECOMPOSED.items()
         for where, grid in (("integers", PLANE), ("odd units", ODD_PLANE), ("auto", None))
     },
     **{
         f"{name} overlapped": partial(make, decomposition=Decomposition.OVERLAPPED)
-        for name, make in (("SCI", SciIndex), ("LCI", LciIndex))
+        for name, make in (("SCI", Sci), ("LCI", Lci))
     },
-    "LCI by point": partial(LciIndex, LINE, labelling=Labelling.BY_POINT),
-    "VCR-OD by point": partial(VcrIndex, PLANE, decomposition=Decomposition.OVERLAPPED, labelling=Labelling.BY_POINT),
+    "LCI by point": partial(Lci, LINE, labelling=Labelling.BY_POINT),
+    "VCR-OD by point": partial(Vcr, PLANE, decomposition=Decomposition.OVERLAPPED, labelling=Labelling.BY_POINT),
 }
 
 

@@ -18,7 +18,7 @@ from bmq.job import replicas
 from bmq.job.replicas import Head, Replica, catch_up, commit, read_head
 from bmq.kernels.tables.hashing import hash_ids
 from bmq.monitor.monitor import Monitor
-from bmq.records import Clock, Command, Delete, Feed, Ids, Initial, Put, Readings, Region, RegionQuery
+from bmq.records import Clock, Command, Delete, Feed, Ids, Initial, Put, Query, Readings, Region, RegionQuery
 
 pytestmark = pytest.mark.property
 
@@ -159,7 +159,7 @@ def run(monitor: Monitor, step: Step, number: int) -> None:
 
 
 def state_of(monitor: Monitor) -> Mapping[str, object]:
-    queries: dict[str, Put] = {}
+    queries: dict[str, Put[Query]] = {}
     streams: dict[str, tuple[object, ...]] = {}
     silent: set[object] = set()
     for page in monitor.snapshot():

@@ -8,9 +8,7 @@ from pydantic import BaseModel
 from bmq.client.messages import Event, JoinEvent, Member, ReplyMessage, read_event, read_member, read_reply
 from bmq.errors import ControlCode
 from bmq.records import Reply, Status
-from bmq.wire.membership import render_membership
-from bmq.wire.replies import EffectiveReply, RejectedReply, render_replies
-from bmq.wire.schemas import (
+from bmq.wire.event_models import (
     BandJoinEvent,
     CrossingEvent,
     LevelEvent,
@@ -18,6 +16,8 @@ from bmq.wire.schemas import (
     TransitionEvent,
     WindowJoinEvent,
 )
+from bmq.wire.membership import render_membership
+from bmq.wire.replies import EffectiveReply, RejectedReply, render_replies
 from tests.crossings import FEED, Row, make_crossings
 
 CROSSING = {

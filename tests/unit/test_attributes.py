@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bmq.records import Format
-from bmq.wire.attributes import NULL, OTHER, SEPARATOR, attribute_text, concat_attributes, where_text
+from bmq.wire.attributes import NULL, OTHER, SEPARATOR, attribute_text, concat_attributes
 from bmq.wire.numeral import Numeral
+from bmq.wire.record_formats import RECORD_FORMATS
 
 scalars = st.none() | st.booleans() | st.integers(-9, 9) | st.floats(allow_nan=False) | st.text(max_size=3)
 
@@ -67,4 +68,9 @@ def test_what_is_joined_can_be_told_apart(values: list[Any]) -> None:
     ("value", "in_json", "in_csv"), [("17", '"17"', "17.0"), (" 1.70e1", '" 1.70e1"', "17.0"), ("a", '"a"', '"a"')]
 )
 def test_a_string_that_reads_as_a_number_means_that_number_in_csv(value: str, in_json: str, in_csv: str) -> None:
-    assert (where_text(value, Format.JSON), where_text(value, Format.CSV)) == (in_json, in_csv)
+    texts = [RECORD_FORMATS[each].where_text(value) for each in (Format.JSON, Format.CSV)]
+    assert texts == [in_json, in_csv]
+
+
+def test_every_format_is_in_the_table_of_formats() -> None:
+    assert set(RECORD_FORMATS) == set(Format)

@@ -36,6 +36,7 @@ def move_all(index: Adaptive, step: float, n_times: int = 1) -> None:
         (2, 10, 1e-1, 1e-2, IndexKind.SCAN),
         (2, 10_000, 1e-3, 0.3, IndexKind.STAB_DIFFERENCE),
         (9, 10_000, 1e-3, 1e-3, IndexKind.STAB_DIFFERENCE),
+        (5, 10_000, 1e-1, 1e-3, IndexKind.ND_BMQ),
     ],
 )
 def test_each_structure_is_taken_where_it_is_good(

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -26,7 +27,6 @@ from bmq.records import (
     Kind,
     Pattern,
     Put,
-    PutJoin,
     Readings,
     Refused,
     Region,
@@ -190,6 +190,7 @@ def test_commands_come_back_in_their_order_with_exact_borders() -> None:
     assert unpacked == commands
     last = unpacked[3]
     assert isinstance(last, Put)
+    assert isinstance(last.query, RegionQuery)
     assert math.copysign(1, last.query.region.lo[0]) == -1
 
 
@@ -248,14 +249,25 @@ def test_joins_come_back_with_every_option_among_other_commands() -> None:
         "k", 19, Kind.BAND_JOIN, JoinSide("a"), JoinSide("b"), conjunctions[:1], reports_queries=True, expires_at=-1
     )
     commands: list[Command] = [
-        PutJoin(17, window),
+        Put(17, window),
         Put(17, QUERY),
-        PutJoin(18, band, due=5),
+        Put(18, band, due=5),
         Delete(19, "j"),
         Refused(20, "", "a", "b"),
     ]
 
     assert unpack_commands(pack_commands(commands)) == commands
+
+
+def test_a_put_has_a_place_for_each_class_of_its_query() -> None:
+    join = JoinQuery("k", 19, Kind.BAND_JOIN, JoinSide("a"), JoinSide("b"), ())
+
+    _, commands = msgspec.msgpack.decode(pack_commands([Put(17, QUERY), Put(18, join, due=5)]))
+
+    (put, *none), (nothing, put_join, *nowhere) = commands
+    assert (none, nothing, nowhere) == ([None] * 3, None, [None] * 2)
+    assert (put["offset"], put["query"]["query_id"], put["due"]) == (17, QUERY.query_id, NEVER)
+    assert (put_join["offset"], put_join["query"]["query_id"], put_join["due"]) == (18, "k", 5)
 
 
 def test_a_select_query_comes_back_with_its_alternatives() -> None:

@@ -13,8 +13,8 @@ from pydantic import BaseModel
 from bmq.errors import ControlCode, DeadLetterCode
 from bmq.job.decode import Kind as FrameKind
 from bmq.records import Delta, Feed, Kind, Pattern, Reason, Status
-from bmq.wire.definition_models import MODEL_OF_KIND
 from bmq.wire.definitions import read_definition
+from bmq.wire.kinds import KINDS
 from bmq.wire.state_bytes import unpack_delta
 from tests.golden.play import all_recorded_pages
 from tests.golden.program import BATCHES, FEEDS
@@ -81,7 +81,7 @@ def test_every_option_of_every_kind_of_query_is_used() -> None:
     definitions = [*EVERY_QUERY.values(), *EDITS.values(), *SILENT.values()]
     used = set().union(*(options_in(read_definition(definition)) for definition in definitions))
 
-    missing = set().union(*map(options_of, MODEL_OF_KIND.values())) - used
+    missing = set().union(*(options_of(known.definition) for known in KINDS.values())) - used
     assert not missing, f"no definition of the program uses {missing}. Add one to a batch at the end of the program."
 
 

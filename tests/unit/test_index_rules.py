@@ -5,9 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from bmq.index.border.border_grid import BorderGrid
-from bmq.index.border.nd_bmq import NdBmq
-from bmq.index.border.region_segments import RegionSegmentList
+from bench.baselines.one_structure import BorderGrid, NdBmq, RegionSegmentList
 from bmq.index.layered import SMALLEST_LAYER, Layered
 
 pytestmark = pytest.mark.unit

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bmq.engines.feed import crossing_records
-from bmq.engines.feed import feed_engine as feed_module
+from bmq.engines.feed import crossing_records, feed_tables
 from bmq.engines.feed.crossing_records import numbered
 from bmq.engines.feed.level_queries import Levels
 from bmq.engines.scope.conditions import Conditions
@@ -102,7 +101,7 @@ def test_an_attribute_that_is_no_number_is_in_no_interval_and_where_none_is_aske
 def test_numbers_of_attributes_are_right_after_their_codes_stand_for_other_texts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(feed_module, "CODES_MIN", 0)
+    monkeypatch.setattr(feed_tables, "CODES_MIN", 0)
     service = service_with(q=select({"size": [10, None]}))
 
     for time in range(1, 50):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bmq.job.outcome import Outcome, run_batch
+from bmq.job.outcome import ShardResult, run_batch
 from bmq.job.received import Frames
 from bmq.monitor.monitor import Monitor
 from bmq.records import Clock, Feed, Readings
@@ -29,7 +29,7 @@ def readings(*values: float) -> list[Readings]:
     return [Readings(ids, times, times, np.array([values]), partitions=np.zeros(n, dtype=np.int32))]
 
 
-def run(feeds: dict[str, Feed], queries: dict[str, dict[str, Any]], **values: tuple[float, ...]) -> Outcome:
+def run(feeds: dict[str, Feed], queries: dict[str, dict[str, Any]], **values: tuple[float, ...]) -> ShardResult:
     """Return what a batch of commands and readings does to a shard that is the only one."""
     commands = [
         parse_command(query_id.encode(), json.dumps(query).encode(), offset, feeds, "")

@@ -22,5 +22,5 @@ def test_a_thousand_puts_over_known_streams_are_one_change_of_the_border_index()
     ]
 
     assert [0 if crossings is None else len(crossings) for crossings in found] == [0, 1, 1, 1, 1, 2, 2, 2]
-    assert len(engine.regions._to_register) == 8  # the readings that come next take them up together
+    assert len(engine.tables.regions._to_register) == 8  # the readings that come next take them up together
     engine._check()

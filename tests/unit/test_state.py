@@ -20,7 +20,6 @@ from bmq.records import (
     JoinSide,
     Kind,
     Put,
-    PutJoin,
     Readings,
     Region,
     RegionQuery,
@@ -80,7 +79,7 @@ PAIRS = TrackingRows(
     np.array([0, 1, 2**31 - 1], np.int32),
 )
 DELTA = Delta(
-    (Put(17, QUERY, due=2**62), Delete(19, "q"), Put(20, QUERY), PutJoin(21, JOIN, due=2**62), PutJoin(22, JOIN)),
+    (Put(17, QUERY, due=2**62), Delete(19, "q"), Put(20, QUERY), Put(21, JOIN, due=2**62), Put(22, JOIN)),
     {"plane": STREAMS, "cars": dataclasses.replace(STREAMS, attributes=ATTRIBUTES)},
     {("q", "é"): True, ("q", "a"): False},
     {"plane": Clock(17, -3), "cars": Clock()},

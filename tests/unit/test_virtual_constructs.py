@@ -5,25 +5,23 @@ from itertools import product
 import numpy as np
 import pytest
 
-from bmq.index.match.construct_indexes import LciIndex, SciIndex, VcrIndex
+from bench.baselines.overlapped_lists import cut_overlapped
+from bench.baselines.virtual_constructs import Decomposition, Labelling, Lci, Sci, Vcr, integer_grid
+from bmq.index.match.construct_indexes import VcrIndex
 from bmq.index.match.construct_lists import ConstructLists, VirtualConstructIndex
 from bmq.index.match.virtual_grid import VirtualGrid
+from bmq.kernels.match.construct_lists import IN_PART
 from bmq.kernels.match.virtual_constructs import (
-    INEXACT,
-    SHIFTED,
     Axis,
     CellRanges,
-    Decomposition,
-    Labelling,
     Pieces,
     cell_ranges,
     cells_of,
     construct_id,
     cut,
-    cut_overlapped,
-    decompose,
+    pivots_of,
 )
-from bmq.records import Int64s
+from bmq.records import Float64s, Int64s
 
 pytestmark = pytest.mark.unit
 
@@ -56,6 +54,15 @@ def register(index: VirtualConstructIndex, *regions: tuple[list[float], list[flo
     return structure
 
 
+def covering_constructs(lists: ConstructLists, values: Float64s) -> list[list[int]]:
+    """Return the numbers of all constructs that cover each of float64[d, n] values, ascending."""
+    runs = list(zip(lists._firsts.tolist(), lists._stops.tolist(), strict=True))
+    return [
+        [int(pivot) + difference for first, stop in runs for difference in range(first, stop)]
+        for pivot in pivots_of(lists.constructs, lists.cells_of(values))
+    ]
+
+
 def holding(index: VirtualConstructIndex, *value: float) -> list[int]:
     queries: list[int] = index.stab(np.array(value, dtype=np.float64)[:, None]).queries.tolist()
     return sorted(queries)
@@ -77,18 +84,19 @@ def test_figure_10a_the_simple_decomposition_of_the_query_3_3_11_6_is_8_rectangl
 def test_figure_10b_the_overlapped_decomposition_of_the_query_3_3_11_6_is_6_squares_of_4() -> None:
     sides = lengths(1, 2, 4)
 
-    in_x, in_y = cut_overlapped(cells(3, 11), sides), cut_overlapped(cells(3, 6), sides)
+    in_x, shifted_x, own_from_x = cut_overlapped(cells(3, 11), sides)
+    in_y, _, own_from_y = cut_overlapped(cells(3, 6), sides)
 
     assert placed(in_x, sides) == [(3, 4), (7, 4), (10, 4)]
     assert placed(in_y, sides) == [(3, 4), (5, 4)]
-    assert in_x.flags.tolist() == [0, 0, SHIFTED]
+    assert (shifted_x.tolist(), in_x.inexact.tolist()) == ([False, False, True], [False] * 3)
     # From here on a value is in the shifted one alone.
-    assert (in_x.own_from[0], in_y.own_from[0]) == (11, 7)
+    assert (own_from_x[0], own_from_y[0]) == (11, 7)
 
 
 @pytest.mark.parametrize(("decomposition", "n_rectangles"), [(SIMPLE, 8), (OVERLAPPED, 6)])
 def test_the_query_of_figure_10_is_in_as_many_lists(decomposition: Decomposition, n_rectangles: int) -> None:
-    index = VcrIndex(VirtualGrid.of_integers(20, 20, longest=4), decomposition=decomposition)
+    index = Vcr(integer_grid(20, 20, longest=4), decomposition=decomposition)
     structure = register(index, ([3, 3], [14, 9]))
 
     assert structure.n_entries == n_rectangles
@@ -98,7 +106,7 @@ def test_the_query_of_figure_10_is_in_as_many_lists(decomposition: Decomposition
     assert (
         moves.rows.tolist() == np.flatnonzero((grid[0] > 3) & (grid[0] < 14) & (grid[1] > 3) & (grid[1] < 9)).tolist()
     )
-    assert not (structure._entries[: structure.n_entries] & INEXACT).any()
+    assert not (structure._entries[: structure.n_entries] & IN_PART).any()
 
 
 def test_a_logarithmic_remnant_of_7_is_4_and_2_and_1() -> None:
@@ -120,8 +128,8 @@ def test_a_simple_remnant_is_one_interval_and_no_remnant_is_none() -> None:
 def test_an_overlapped_query_smaller_than_the_largest_square_takes_the_largest_that_fits() -> None:
     sides = lengths(1, 2, 4, 8)
 
-    assert placed(cut_overlapped(cells(0, 6), sides), sides) == [(0, 4), (2, 4)]
-    assert placed(cut_overlapped(cells(0, 1), sides), sides) == [(0, 1)]
+    assert placed(cut_overlapped(cells(0, 6), sides)[0], sides) == [(0, 4), (2, 4)]
+    assert placed(cut_overlapped(cells(0, 1), sides)[0], sides) == [(0, 1)]
 
 
 # -- numbers ----------------------------------------------------------------------------------------------
@@ -129,9 +137,7 @@ def test_an_overlapped_query_smaller_than_the_largest_square_takes_the_largest_t
 
 def test_figure_2_the_number_of_a_simple_construct_interval() -> None:
     length = 4
-    constructs = register(
-        SciIndex(VirtualGrid.of_integers(50, longest=length), labelling=Labelling.BY_POINT), ([1], [2])
-    ).constructs
+    constructs = register(Sci(integer_grid(50, longest=length), labelling=Labelling.BY_POINT), ([1], [2])).constructs
     origin = construct_id(constructs, 0, 0, 0, 0)
 
     for a, b in [(0, 1), (0, 4), (1, 2), (7, 10)]:
@@ -140,9 +146,7 @@ def test_figure_2_the_number_of_a_simple_construct_interval() -> None:
 
 def test_figure_3_the_number_of_a_logarithmic_construct_interval() -> None:
     k = 2
-    constructs = register(
-        LciIndex(VirtualGrid.of_integers(50, longest=1 << k), labelling=Labelling.BY_POINT), ([1], [2])
-    ).constructs
+    constructs = register(Lci(integer_grid(50, longest=1 << k), labelling=Labelling.BY_POINT), ([1], [2])).constructs
     origin = construct_id(constructs, 0, 0, 0, 0)
 
     for a, exponent in product((0, 1, 7), range(k + 1)):
@@ -151,7 +155,7 @@ def test_figure_3_the_number_of_a_logarithmic_construct_interval() -> None:
 
 def test_formula_1_the_number_of_a_virtual_construct_rectangle() -> None:
     k = 2
-    index = VcrIndex(VirtualGrid.of_integers(50, 40, longest=1 << k), labelling=Labelling.BY_POINT)
+    index = Vcr(integer_grid(50, 40, longest=1 << k), labelling=Labelling.BY_POINT)
     constructs = register(index, ([1, 1], [2, 2])).constructs
     origin = construct_id(constructs, 0, 0, 0, 0)
 
@@ -169,15 +173,15 @@ def test_formula_1_the_number_of_a_virtual_construct_rectangle() -> None:
     ("make", "n_covering"),
     [
         # 1 + 2 + ... + L; 1 + 2 + 4 + ... + L; and the square of that.
-        (lambda labelling: SciIndex(VirtualGrid.of_integers(9, longest=4), labelling=labelling), 10),
-        (lambda labelling: LciIndex(VirtualGrid.of_integers(9, longest=4), labelling=labelling), 7),
-        (lambda labelling: VcrIndex(VirtualGrid.of_integers(9, 6, longest=4), labelling=labelling), 49),
-        (lambda labelling: VcrIndex(VirtualGrid.of_integers(9, 6, longest=8), labelling=labelling), 225),
+        (lambda labelling: Sci(integer_grid(9, longest=4), labelling=labelling), 10),
+        (lambda labelling: Lci(integer_grid(9, longest=4), labelling=labelling), 7),
+        (lambda labelling: Vcr(integer_grid(9, 6, longest=4), labelling=labelling), 49),
+        (lambda labelling: Vcr(integer_grid(9, 6, longest=8), labelling=labelling), 225),
     ],
     ids=["SCI", "LCI", "VCR 4", "VCR 8"],
 )
 def test_one_difference_table_gives_the_covering_constructs_of_every_cell_also_at_the_boundary(
-    make: type[VcrIndex], n_covering: int, labelling: Labelling
+    make: type[Vcr], n_covering: int, labelling: Labelling
 ) -> None:
     index = make(labelling=labelling)
     structure = register(index, ([1] * index.n_dims, [2] * index.n_dims))
@@ -187,7 +191,7 @@ def test_one_difference_table_gives_the_covering_constructs_of_every_cell_also_a
     for cell in product(*ranges):
         # A value at the lower border of the cell; -1 and R are the overflow cells, numbered 0 and R + 1.
         x, y = (*(c + 1 for c in cell), 0)[:2]
-        [found] = structure.covering_constructs(np.array(cell, dtype=np.float64)[:, None])
+        [found] = covering_constructs(structure, np.array(cell, dtype=np.float64)[:, None])
 
         assert found == sorted(
             construct_id(constructs, x - back_x, y - back_y, i, j)
@@ -199,23 +203,23 @@ def test_one_difference_table_gives_the_covering_constructs_of_every_cell_also_a
 
 def test_constructs_of_a_shape_beside_each_other_make_few_runs() -> None:
     # L = 8: 4 widths times 1 + 2 + 4 + 8 rows, where the covering rectangles are 225.
-    grid = VirtualGrid.of_integers(245, 245, longest=8)
+    grid = integer_grid(245, 245, longest=8)
 
-    n_runs = [register(VcrIndex(grid, labelling=labelling), ([1, 1], [2, 2]))._firsts.size for labelling in Labelling]
+    n_runs = [register(Vcr(grid, labelling=labelling), ([1, 1], [2, 2]))._firsts.size for labelling in Labelling]
 
     assert n_runs == [112, 60]
 
 
 def test_figure_8_the_queries_of_three_vehicles() -> None:
     for decomposition in Decomposition:
-        index = VcrIndex(VirtualGrid.of_integers(13, 13, longest=4), decomposition=decomposition)
+        index = Vcr(integer_grid(13, 13, longest=4), decomposition=decomposition)
         register(index, ([3, 3], [8, 9]), ([6, 7], [11, 12]))
 
         assert [holding(index, *d) for d in [(9.3, 4.15), (3.6, 5.2), (7.5, 9.5)]] == [[], [0], [1]]
 
 
 def test_figure_1_a_value_is_in_the_queries_of_the_intervals_that_cover_it() -> None:
-    for index in (SciIndex(VirtualGrid.of_integers(50, longest=4)), LciIndex(VirtualGrid.of_integers(50, longest=4))):
+    for index in (Sci(integer_grid(50, longest=4)), Lci(integer_grid(50, longest=4))):
         register(index, ([2], [9]), ([5], [7]), ([6], [20]), ([9], [10]))
 
         assert holding(index, 6.5) == [0, 1, 2]
@@ -243,11 +247,11 @@ def test_only_the_pieces_at_an_inexact_end_get_the_final_check() -> None:
 
     ranges = cell_ranges(Axis(0.0, 1.0, 30), np.array([[2.5, 17]]))
 
-    assert decompose(ranges, sides, SIMPLE).flags.tolist() == [INEXACT, 0, 0, 0, 0]
+    assert cut(ranges, sides).inexact.tolist() == [True, False, False, False, False]
 
 
 def test_values_outside_the_attribute_range_are_found_and_not_mistaken() -> None:
-    index = SciIndex(VirtualGrid.of_integers(10, longest=4))
+    index = Sci(integer_grid(10, longest=4))
     register(index, ([-INF], [3]), ([-5], [3]), ([8], [INF]), ([8], [12]), ([20], [30]))
 
     assert [holding(index, value) for value in (-6, -5, -0.5, 9, 11.5, 12, 25, 1e308)] == [
@@ -256,7 +260,7 @@ def test_values_outside_the_attribute_range_are_found_and_not_mistaken() -> None
 
 
 def test_a_deregistered_query_is_not_found_and_is_still_a_candidate() -> None:
-    index = LciIndex(VirtualGrid.of_integers(10, longest=4))
+    index = Lci(integer_grid(10, longest=4))
     register(index, ([1], [3]), ([2], [4]), ([2], [5]))
     index.deregister(np.array([1], dtype=np.int32))
 
@@ -275,7 +279,7 @@ def test_a_chosen_grid_has_a_power_of_two_for_unit_so_that_integers_of_a_wide_qu
     structure = register(index, *zip(lo.T.tolist(), (lo + 16).T.tolist(), strict=True))
 
     assert {axis.unit for axis in structure._grid.axes} <= {1.0, 2.0, 4.0}
-    assert not (structure._entries[: structure.n_entries] & INEXACT).any()
+    assert not (structure._entries[: structure.n_entries] & IN_PART).any()
 
 
 def test_a_few_huge_queries_make_the_chosen_grid_coarser_and_do_not_fill_the_memory() -> None:
@@ -284,7 +288,7 @@ def test_a_few_huge_queries_make_the_chosen_grid_coarser_and_do_not_fill_the_mem
     hi = lo + 10
     hi[:, :200] = 2e5
     for decomposition in Decomposition:
-        index = VcrIndex(decomposition=decomposition)
+        index = Vcr(decomposition=decomposition)
         index.register(np.arange(10_000, dtype=np.int32), lo, hi)
         index.stab(np.zeros((2, 0)))
 
@@ -301,24 +305,22 @@ def test_a_line_of_the_grid_parts_cells_however_far_the_origin_is() -> None:
 @pytest.mark.parametrize(
     ("make", "rule"),
     [
-        (lambda: LciIndex(VirtualGrid.of_integers(10, longest=6)), "longest side of a construct is 6 units"),
-        (lambda: SciIndex(VirtualGrid.of_integers(10, longest=0)), "longest side of a construct is 0 units"),
-        (lambda: VcrIndex(VirtualGrid.of_integers(10, longest=4)), "the grid has 1 dimensions"),
-        (lambda: SciIndex(VirtualGrid((Axis(0.0, 0.0, 5),), 4)), "is no attribute range"),
-        (lambda: SciIndex(VirtualGrid((Axis(-INF, 1.0, 5),), 4)), "is no attribute range"),
-        (lambda: SciIndex(VirtualGrid.of_integers(0, longest=4)), "is no attribute range"),
+        (lambda: Lci(integer_grid(10, longest=6)), "longest side of a construct is 6 units"),
+        (lambda: Sci(integer_grid(10, longest=0)), "longest side of a construct is 0 units"),
+        (lambda: Vcr(integer_grid(10, longest=4)), "the grid has 1 dimensions"),
+        (lambda: Sci(VirtualGrid((Axis(0.0, 0.0, 5),), 4)), "is no attribute range"),
+        (lambda: Sci(VirtualGrid((Axis(-INF, 1.0, 5),), 4)), "is no attribute range"),
+        (lambda: Sci(integer_grid(0, longest=4)), "is no attribute range"),
         (
-            lambda: register(VcrIndex(VirtualGrid.of_integers(50_000, 50_000, longest=4)), ([1, 1], [2, 2])),
+            lambda: register(Vcr(integer_grid(50_000, 50_000, longest=4)), ([1, 1], [2, 2])),
             "constructs for 1 queries are too many",
         ),
         (
-            lambda: register(
-                VcrIndex(VirtualGrid.of_integers(40_000, 40_000, longest=1)), *[([0.0, 0.0], [4e4, 4e4])] * 3
-            ),
+            lambda: register(Vcr(integer_grid(40_000, 40_000, longest=1)), *[([0.0, 0.0], [4e4, 4e4])] * 3),
             "entries for 3 queries are too many",
         ),
     ],
 )
-def test_a_grid_that_cannot_be_is_refused(make: type[SciIndex], rule: str) -> None:
+def test_a_grid_that_cannot_be_is_refused(make: type[Sci], rule: str) -> None:
     with pytest.raises(ValueError, match=rule):
         make()

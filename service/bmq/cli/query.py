@@ -16,17 +16,9 @@ from bmq.client.messages import Member, ReplyMessage
 from bmq.errors import ControlCode, ControlError, ServiceError
 from bmq.wire.control import validate_definition
 from bmq.wire.definitions import read_definition
+from bmq.wire.kinds import KINDS
 
 app = typer.Typer(help="Put, remove, list and show standing queries.", no_args_is_help=True)
-
-# What the kinds tell that have no members.
-_WITHOUT_MEMBERS = {
-    "transition": "what streams did within a time",
-    "match": "every reading inside",
-    "select": "every reading that fits",
-    "band_join": "which pairs of streams are in band",
-    "window_join": "every pair of readings that fits",
-}
 
 QueryId = Annotated[str, typer.Argument(metavar="ID", help="The query id.")]
 NoWait = Annotated[bool, typer.Option("--no-wait", help="Publish, and do not wait for the reply.")]
@@ -192,8 +184,9 @@ def _kind(definition: Any) -> str:
 
 
 def _inside(kind: str, members: list[Member] | None) -> list[str]:
-    if kind in _WITHOUT_MEMBERS:
-        return [f"who is inside: a query of kind {kind} has no members; it tells {_WITHOUT_MEMBERS[kind]}."]
+    reports = KINDS[kind].reports if kind in KINDS else None
+    if reports is not None:
+        return [f"who is inside: a query of kind {kind} has no members; it tells {reports}."]
     if members is None:
         return [
             'who is inside: not known. Set membership = "bmq.membership" under [topics] in the configuration and '

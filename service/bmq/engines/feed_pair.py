@@ -8,7 +8,6 @@ The pairs of a band join follow from the last readings of both feeds, so nothing
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,18 +15,10 @@ from bmq.engines.band.band_channels import BandChannels, Changes
 from bmq.engines.feed.dues import DueQueries
 from bmq.engines.joins.join_feed import Arrivals, JoinFeed, Past, States
 from bmq.engines.joins.joined_pair_events import JoinedPairEvents, emit_order, to_pairs
+from bmq.engines.stage_result import StageResult
 from bmq.engines.window.window_channel import WindowChannel
 from bmq.records import NEVER, Int32s, Int64s, JoinedPairs, JoinQuery, Kind, Reason, Sign
 from bmq.records.column_records import concat, take
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """What a batch did to the joins of two feeds: events (None: none), queries that ended, candidates looked at."""
-
-    pairs: JoinedPairs | None
-    expired: list[JoinQuery]
-    visits: int
 
 
 class FeedPair:
@@ -127,7 +118,7 @@ class FeedPair:
 
     # -- readings and time --------------------------------------------------------------------------------
 
-    def advance(self, left: Arrivals, right: Arrivals, settled: int) -> Joined:
+    def advance(self, left: Arrivals, right: Arrivals, settled: int) -> StageResult:
         """Take in what a batch did to both feeds, which have applied it, and let time come to ``settled``."""
         changes = _merge(self.left, self.right, left, right)
         dues = self.dues.passed(settled)
@@ -154,7 +145,7 @@ class FeedPair:
         for query in expired:
             self.drop(query.query_id)
         self.band.forget_texts()
-        return Joined(emitted, expired, visits + n)
+        return StageResult(pairs=[] if emitted is None else [emitted], expired=[*expired], visits=visits + n)
 
     def _ends(
         self, slot: int, pairs: tuple[Int32s, Int32s], due: int, changes: Changes, begin: int

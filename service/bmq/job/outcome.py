@@ -1,14 +1,15 @@
 """What one batch does to one shard's monitor: commands, then readings feed by feed, then the joins of them."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from bmq.engines.stage_result import StageResult
 from bmq.job.received import Frames
 from bmq.monitor.monitor import Monitor
-from bmq.records import NEVER, Clock, Crossings, Feed, JoinedPairs, Reply, Sign
+from bmq.records import Clock, Crossings, Family, Feed, JoinedPairs, Reply, are_of_family
 from bmq.records.column_records import concat
 
 # What finds events, as the metrics name it: of border and transition queries, of match and select ones, of joins.
@@ -16,56 +17,94 @@ BORDER, LEVELS, JOINS = "border", "levels", "joins"
 
 
 @dataclass(slots=True)
-class Outcome:
-    """What one batch did to one shard.
+class ShardResult:
+    """What one batch did to one shard, step by step.
 
-    late, suppressed : feed -> readings that changed nothing, events that an option of their query keeps back.
-    visits, useful : engine -> index entries looked at for readings, and those of them that became events.
+    Attributes
+    ----------
+    commands : what the commands did at once.
+    feeds : feed -> what its readings and its clock did, for every feed.
+    joins : what the readings and clocks of all feeds did to joins; None: no feed takes part in joins.
+    late_before : feed -> late readings that decoding has left out, so no monitor saw them.
     """
 
-    replies: list[Reply]
-    crossings: list[Crossings]
-    pairs: list[JoinedPairs] = field(default_factory=list)
-    late: dict[str, int] = field(default_factory=dict)
-    suppressed: dict[str, int] = field(default_factory=dict)
-    visits: Counter[str] = field(default_factory=Counter)
-    useful: Counter[str] = field(default_factory=Counter)
+    commands: StageResult
+    feeds: dict[str, StageResult] = field(default_factory=dict)
+    joins: StageResult | None = None
+    late_before: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def replies(self) -> list[Reply]:
+        """The replies of all steps, in order."""
+        return [reply for step in self._steps() for reply in step.replies]
+
+    @property
+    def crossings(self) -> list[Crossings]:
+        """The events of queries over one feed of all steps, in order."""
+        return [crossings for step in self._steps() for crossings in step.crossings]
+
+    @property
+    def pairs(self) -> list[JoinedPairs]:
+        """The events of joins of all steps, in order."""
+        return [pairs for step in self._steps() for pairs in step.pairs]
+
+    @property
+    def late(self) -> dict[str, int]:
+        """Feed -> readings that changed nothing because they came too late."""
+        return {feed: result.n_late + self.late_before.get(feed, 0) for feed, result in self.feeds.items()}
+
+    @property
+    def suppressed(self) -> dict[str, int]:
+        """Feed -> events that an option of their query keeps back."""
+        return {feed: result.n_suppressed for feed, result in self.feeds.items()}
+
+    @property
+    def visits(self) -> Counter[str]:
+        """Engine -> index entries looked at for readings."""
+        visits: Counter[str] = Counter()
+        for result in self.feeds.values():
+            visits[BORDER] += result.visits
+            visits[LEVELS] += result.level_visits
+        if self.joins is not None:
+            visits[JOINS] += self.joins.visits
+        return visits
+
+    @property
+    def useful(self) -> Counter[str]:
+        """Engine -> how many of the index entries that it looked at became events."""
+        useful: Counter[str] = Counter()
+        for result in self.feeds.values():
+            for crossings in result.crossings:
+                n_levels = _n_levels(crossings)
+                useful[BORDER] += len(crossings) - n_levels
+                useful[LEVELS] += n_levels
+        if self.joins is not None:
+            useful[JOINS] += sum(map(len, self.joins.pairs))
+        return useful
+
+    def _steps(self) -> Iterator[StageResult]:
+        yield self.commands
+        yield from self.feeds.values()
+        if self.joins is not None:
+            yield self.joins
 
 
-def run_batch(monitor: Monitor, frames: Frames, feeds: Mapping[str, Feed]) -> Outcome:
+def run_batch(monitor: Monitor, frames: Frames, feeds: Mapping[str, Feed]) -> ShardResult:
     """Apply commands, then readings; both in order.
 
-    Every feed advances in every batch, one without readings too: its clock may have moved, and a command may have
-    begun what is due already. So do the joins, where there are feeds that take part in them.
+    Every feed advances in every batch, also one without readings: its clock may have moved, and a command may have
+    begun something that is due already. The joins advance in every batch, too, if any feed takes part in joins.
     """
-    applied = monitor.apply(frames.commands)
-    outcome = Outcome(applied.replies, applied.crossings, applied.pairs)
+    result = ShardResult(monitor.apply(frames.commands), late_before=frames.late)
     for feed in feeds:
         parts = frames.readings.get(feed)
         readings = None if parts is None else concat(parts)
-        advanced = monitor.advance(feed, readings, frames.clocks.get(feed, Clock()))
-        outcome.replies.extend(advanced.replies)
-        if advanced.crossings is not None:
-            outcome.crossings.append(advanced.crossings)
-            n_levels = _n_levels(advanced.crossings)
-            outcome.useful[BORDER] += len(advanced.crossings) - n_levels
-            outcome.useful[LEVELS] += n_levels
-        outcome.late[feed] = advanced.n_late + frames.late.get(feed, 0)
-        outcome.suppressed[feed] = advanced.n_suppressed
-        outcome.visits[BORDER] += advanced.visits
-        outcome.visits[LEVELS] += advanced.level_visits
+        result.feeds[feed] = monitor.advance(feed, readings, frames.clocks.get(feed, Clock()))
     if any(feed.join for feed in feeds.values()):
-        joined = monitor.join({feed: concat(parts) for feed, parts in frames.join_readings.items()})
-        outcome.replies.extend(joined.replies)
-        outcome.pairs.extend(joined.pairs)
-        outcome.visits[JOINS] += joined.visits
-        outcome.useful[JOINS] += sum(map(len, joined.pairs))
-    return outcome
+        result.joins = monitor.join({feed: concat(parts) for feed, parts in frames.join_readings.items()})
+    return result
 
 
 def _n_levels(crossings: Crossings) -> int:
-    """Return how many of the events are of match and select queries: those without a sign that no transition began."""
-    is_level = crossings.signs == Sign.NONE
-    if crossings.began is not None:
-        is_level &= crossings.began == NEVER
-    return int(np.count_nonzero(is_level))
+    """Return how many of the events are of match and select queries."""
+    return int(np.count_nonzero(are_of_family(crossings.kinds, Family.LEVEL)))

@@ -10,7 +10,7 @@ from bmq.errors import ControlCode, SetupError
 from bmq.job.plan import Plan
 from bmq.kafka_io.connect import Unreachable
 from bmq.kafka_io.topics import Topics
-from bmq.records import Command, Put, PutJoin, Refused
+from bmq.records import Command, Put, Refused
 
 
 class OutputTopics:
@@ -27,7 +27,7 @@ class OutputTopics:
         ------
         Unreachable : no broker answers. The batch fails and is run again: an outage must refuse nobody's query.
         """
-        named = {command.query.output_topic for command in commands if isinstance(command, Put | PutJoin)}
+        named = {command.query.output_topic for command in commands if isinstance(command, Put)}
         missing = sorted(topic for topic in named if topic is not None and topic not in self._there)
         if not missing:
             return list(commands)
@@ -45,8 +45,8 @@ class OutputTopics:
 
 
 def _refused_if(command: Command, refused: dict[str, str]) -> Command:
-    topic = command.query.output_topic if isinstance(command, Put | PutJoin) else None
+    topic = command.query.output_topic if isinstance(command, Put) else None
     if topic is None or topic not in refused:
         return command
-    assert isinstance(command, Put | PutJoin)
+    assert isinstance(command, Put)
     return Refused(command.offset, command.query.query_id, ControlCode.BAD_OPTION, refused[topic])

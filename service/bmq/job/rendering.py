@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from bmq.job.outcome import Outcome
+from bmq.job.outcome import ShardResult
 from bmq.job.plan import Plan
 from bmq.job.received import Frames
 from bmq.job.replicas import Head
@@ -22,7 +22,7 @@ PIECE_ROWS = 20_000
 
 
 def render(
-    plan: Plan, shard: int, batch: int, head: Head, frames: Frames, outcome: Outcome
+    plan: Plan, shard: int, batch: int, head: Head, frames: Frames, result: ShardResult
 ) -> Iterator[pa.RecordBatch]:
     """Yield messages: events of regions, events of joins, replies, dead letters.
 
@@ -31,16 +31,21 @@ def render(
     shard, batch : the numbers of both.
     head : of the state before the batch: where the feeds had been read to when the commands took effect.
     """
-    for crossings in outcome.crossings:
-        yield from _render_crossings(plan, crossings)
-    for pairs in outcome.pairs:
-        for piece in cut_pairs(pairs, PIECE_ROWS):
-            yield render_pairs(piece, plan.feeds, topic=plan.events_topic, key=plan.events_key)
+    yield from render_events(plan, result)
     # Shard 0 answers for all: every shard has every command.
-    if shard == 0 and outcome.replies:
-        yield from _render_replies(plan, batch, head, outcome.replies)
+    if shard == 0 and result.replies:
+        yield from _render_replies(plan, batch, head, result.replies)
     for letters in frames.dead_letters:
         yield render_dead_letters(letters, topic=plan.dead_letter_topic)
+
+
+def render_events(plan: Plan, result: ShardResult) -> Iterator[pa.RecordBatch]:
+    """Yield messages: events of regions, events of joins."""
+    for crossings in result.crossings:
+        yield from _render_crossings(plan, crossings)
+    for pairs in result.pairs:
+        for piece in cut_pairs(pairs, PIECE_ROWS):
+            yield render_pairs(piece, plan.feeds, topic=plan.events_topic, key=plan.events_key)
 
 
 def _render_crossings(plan: Plan, crossings: Crossings) -> Iterator[pa.RecordBatch]:

@@ -93,12 +93,12 @@ class ShardProcessor(StatefulProcessor):
             self._store,
             lambda: Monitor(plan.feeds, plan.silent_tombstones_before, shard, plan.n_shards),
         )
-        outcome = run_batch(replica.monitor, frames, plan.feeds)  # 3
+        result = run_batch(replica.monitor, frames, plan.feeds)  # 3
         new_head = commit(replica, head, self._store, frames.next_offsets)  # 4
         _replicas[plan.run_id, shard] = replica
-        for batch in render(plan, shard, _batch_id(), head, frames, outcome):  # 5
+        for batch in render(plan, shard, _batch_id(), head, frames, result):  # 5
             yield message_rows(batch)
-        counters = count(shard, frames, outcome, replica.monitor, new_head, is_rebuilt=is_rebuilt)
+        counters = count(shard, frames, result, replica.monitor, new_head, is_rebuilt=is_rebuilt)
         yield counters_row(shard, msgspec.json.encode(counters).decode())
 
 

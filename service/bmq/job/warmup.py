@@ -217,7 +217,7 @@ def _advance(monitor: Monitor, feed: Feed, n: int) -> int:
     frames = [unpack_readings(frame) for frame in pack_readings(readings, n_shards=2)]
     times = readings.event_times
     advanced = monitor.advance(feed.name, concat(frames), Clock(int(times.max()), int(times.min())))
-    n_events = _render([] if advanced.crossings is None else [advanced.crossings])
+    n_events = _render(advanced.crossings)
     if not feed.join:
         return n_events
     (frame,) = pack_readings(with_partition(readings, 0), n_shards=1)

@@ -105,6 +105,7 @@ class Crossings:
     queries : the definitions that `query_rows` points into.
     query_rows : int32[n].
     signs, reasons : int8[n], `Sign` and `Reason`; those of a transition event are NONE and MOVED.
+    kinds : int8[n], `Kind.number` of the event, which may differ from the kind of its query (see `Kind`).
     event_times : int64[n], epoch ms of the reading, or of the moment that docs/semantics.md names.
     ordinals : int32[n], how many readings of the stream at that event time came before the one meant.
     values : float64[d, n], the stream's value.
@@ -114,7 +115,7 @@ class Crossings:
     record_times : int64[n], epoch ms of the record that caused it; -1 where no reading did.
     passes : int32[n], 0: no pass; k: of the k-th visit on the way. None: no pass in all rows.
     confirmed_times : int64[n], epoch ms; NEVER: not confirmed. None: none in all rows.
-    began : int64[n], epoch ms at which a transition began; NEVER: no transition event. None: none in all rows.
+    began : int64[n], epoch ms at which a transition began; NEVER: not of that family. None: none in all rows.
     """
 
     feed: str
@@ -123,6 +124,7 @@ class Crossings:
     query_rows: Annotated[Int32s, RowsOf("queries")]
     signs: Int8s
     reasons: Int8s
+    kinds: Int8s
     event_times: Int64s
     ordinals: Int32s
     values: Values

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+import numpy as np
+
 from bmq.records.arrays import Int8s, Int32s, Int64s, RowsOf, Values
 from bmq.records.columns import Ids
 from bmq.records.queries import JoinQuery
@@ -52,3 +54,9 @@ class JoinedPairs:
 
     def __len__(self) -> int:
         return self.query_rows.size
+
+    @property
+    def kinds(self) -> Int8s:
+        """The kind of each event, int8[n], `Kind.number`: of a join that of its query."""
+        of_queries: Int8s = np.array([query.kind.number for query in self.queries], dtype=np.int8)
+        return of_queries[self.query_rows]

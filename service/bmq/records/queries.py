@@ -1,9 +1,9 @@
-"""Feeds, regions, queries and the commands that bring them."""
+"""Feeds, regions and queries."""
 
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
-from bmq.records.arrays import NEVER
+from bmq.records.kinds import Family, Kind
 
 
 class Format(StrEnum):
@@ -35,17 +35,6 @@ class Initial(StrEnum):
 
     EMIT = "emit"
     SILENT = "silent"
-
-
-class Kind(StrEnum):
-    """What a query reports."""
-
-    BORDER = "border"
-    TRANSITION = "transition"
-    MATCH = "match"
-    SELECT = "select"
-    BAND_JOIN = "band_join"
-    WINDOW_JOIN = "window_join"
 
 
 class Pattern(IntEnum):
@@ -193,9 +182,14 @@ class RegionQuery:
     alternatives: tuple[Region, ...] = ()
 
     @property
+    def feeds(self) -> tuple[str]:
+        """The feeds that the query reads: one."""
+        return (self.feed,)
+
+    @property
     def is_level(self) -> bool:
         """Whether it reports every reading inside, and so has no members: kinds `match` and `select`."""
-        return self.kind in (Kind.MATCH, Kind.SELECT)
+        return self.kind.family is Family.LEVEL
 
     @property
     def is_tracked(self) -> bool:
@@ -278,65 +272,10 @@ class JoinQuery:
     ttl_ms: int | None = None
     expires_at: int | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class Put:
-    """A command that registers or replaces a query; `query.version` is `offset + 1`.
-
-    due : epoch ms at which the query ends; known to the shard that took the command, and ``NEVER`` before.
-    """
-
-    offset: int
-    query: RegionQuery
-    due: int = NEVER
+    @property
+    def feeds(self) -> tuple[str, str]:
+        """The feeds that the query reads: left, right."""
+        return self.left.feed, self.right.feed
 
 
-@dataclass(frozen=True, slots=True)
-class PutJoin:
-    """A command that registers or replaces a join; as `Put`."""
-
-    offset: int
-    query: JoinQuery
-    due: int = NEVER
-
-
-@dataclass(frozen=True, slots=True)
-class Delete:
-    """A command that removes a query."""
-
-    offset: int
-    query_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A command that `wire` could not accept. It changes nothing; it is answered."""
-
-    offset: int
-    query_id: str
-    code: str
-    message: str
-
-
-Command = Put | PutJoin | Delete | Refused
-
-
-class Status(StrEnum):
-    """What a reply says of a command."""
-
-    ACCEPTED = "accepted"
-    UNCHANGED = "unchanged"
-    REJECTED = "rejected"
-    DELETED = "deleted"
-    EXPIRED = "expired"
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """The answer to one command; `code` and `message` only where `status` is rejected."""
-
-    query_id: str
-    status: Status
-    offset: int
-    code: str | None = None
-    message: str | None = None
+Query = RegionQuery | JoinQuery

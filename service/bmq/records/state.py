@@ -10,7 +10,8 @@ from typing import Annotated
 
 from bmq.records.arrays import NEVER, Bytes, Int8s, Int32s, Int64s, RowsOf, Values
 from bmq.records.columns import Attributes, Ids, Readings
-from bmq.records.queries import Delete, Put, PutJoin
+from bmq.records.commands import Delete, Put
+from bmq.records.queries import Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ class Delta:
     recounts : feed name -> how many readings behind an expiry of their stream were numbered anew.
     """
 
-    commands: tuple[Put | PutJoin | Delete, ...] = ()
+    commands: tuple[Put[Query] | Delete, ...] = ()
     streams: Mapping[str, StreamRows] = field(default_factory=dict)
     silent: Mapping[tuple[str, str], bool] = field(default_factory=dict)
     clocks: Mapping[str, Clock] = field(default_factory=dict)

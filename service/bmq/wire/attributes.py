@@ -12,13 +12,14 @@ import json
 import math
 from collections.abc import Iterable
 
-from bmq.records import Format
-from bmq.wire.csv_readings import read_cell
 from bmq.wire.numeral import Numeral
 
 NULL = "null"
 OTHER = "-"  # no JSON text, so that no value of a `where` is written like it
 SEPARATOR = "\x1f"  # stands in no text: JSON escapes it
+# Raw attributes whose canonical text a format remembers: they come back from batch to batch. Texts of some ten bytes
+# are a few megabytes. More do not help a feed whose attributes hardly ever come back.
+CACHED_TEXTS = 16_384
 
 
 def attribute_text(value: object) -> str:
@@ -41,17 +42,6 @@ def attribute_text(value: object) -> str:
 def concat_attributes(texts: Iterable[str]) -> str:
     """Return the text of all attributes of one reading, given that of each in the order of the feed."""
     return SEPARATOR.join(texts)
-
-
-def where_text(value: object, feed_format: Format) -> str:
-    """Return the text that an attribute must have to equal the value of a `where`.
-
-    A cell of CSV has no type: one that reads as a number is a number. So a string of a `where` is read by the rule
-    of cells, else "17" would fit no reading of a CSV feed.
-    """
-    if feed_format is Format.CSV and isinstance(value, str):
-        value = read_cell(value)
-    return attribute_text(value)
 
 
 def _number_text(number: float) -> str:

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from bmq.errors import ControlCode, ControlError, ReadingError
 from bmq.records import Feed, Where
-from bmq.wire.attributes import where_text
 from bmq.wire.definition_models import Scalar
-from bmq.wire.definitions import nearest, shorten
+from bmq.wire.fault_texts import nearest, shorten
 from bmq.wire.numeral import Numeral
 from bmq.wire.readings_exact import read_event_time
+from bmq.wire.record_formats import RECORD_FORMATS
 
 
 def read_where(wanted: Mapping[str, Scalar | list[Scalar]], feed: Feed) -> Where:
@@ -32,7 +32,7 @@ def read_where(wanted: Mapping[str, Scalar | list[Scalar]], feed: Feed) -> Where
 
 def _texts(values: Scalar | list[Scalar], feed: Feed) -> tuple[str, ...]:
     listed = values if isinstance(values, list) else [values]
-    return tuple(sorted({where_text(value, feed.format) for value in listed}))
+    return tuple(sorted({RECORD_FORMATS[feed.format].where_text(value) for value in listed}))
 
 
 def read_expires_at(time: float | str | None) -> int | None:

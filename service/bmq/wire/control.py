@@ -21,17 +21,11 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from bmq.errors import ControlCode, ControlError
-from bmq.records import Command, Delete, Feed, JoinQuery, Put, PutJoin, Refused, RegionQuery
-from bmq.wire.definition_models import (
-    BandJoinDefinition,
-    Definition,
-    SelectDefinition,
-    WindowJoinDefinition,
-)
-from bmq.wire.definitions import nearest, read_definition, shorten
-from bmq.wire.join_queries import join_query
-from bmq.wire.region_queries import region_query
-from bmq.wire.select_queries import select_query
+from bmq.records import Command, Delete, Feed, JoinQuery, Put, Refused, RegionQuery
+from bmq.wire.definition_models import Definition
+from bmq.wire.definitions import read_definition
+from bmq.wire.fault_texts import nearest, shorten
+from bmq.wire.kinds import KINDS
 
 # Query ids stand in every event, in headers and in state. 256 bytes hold a URL or two UUIDs; a longer limit
 # lets one client inflate every event of its query.
@@ -63,7 +57,7 @@ def parse_command(
     except ControlError as error:
         named = (key or b"")[:QUERY_ID_LIMIT_BYTES].decode(errors="replace")
         return Refused(offset, named, error.code.value, str(error))
-    return PutJoin(offset, query) if isinstance(query, JoinQuery) else Put(offset, query)
+    return Put(offset, query)
 
 
 def validate_definition(
@@ -122,23 +116,14 @@ def _read_query(
 ) -> RegionQuery | JoinQuery:
     try:
         definition = read_definition(_read_object(value))
-        query = _query(query_id, version, definition, [_find_feed(name, feeds) for name in definition.feeds])
+        named = [_find_feed(name, feeds) for name in definition.feeds]
+        tags = _CANONICAL.encode(definition.tags)
+        query = KINDS[definition.kind].read(query_id, version, definition, tags, *named)
     except RecursionError:
         raise _not_json("it is nested too deeply") from None
     _check_output_topic(definition, feeds, output_prefix, reserved_topics)
     _check_tags(query.tags)
     return query
-
-
-def _query(query_id: str, version: int, definition: Definition, feeds: list[Feed]) -> RegionQuery | JoinQuery:
-    tags = _CANONICAL.encode(definition.tags)
-    match definition:
-        case BandJoinDefinition() | WindowJoinDefinition():
-            left, right = feeds
-            return join_query(query_id, version, definition, left, right, tags)
-        case SelectDefinition():
-            return select_query(query_id, version, definition, feeds[0], tags)
-    return region_query(query_id, version, definition, feeds[0], tags)
 
 
 def _find_feed(name: str, feeds: Mapping[str, Feed]) -> Feed:

@@ -211,11 +211,3 @@ class WindowJoinDefinition(_Definition):
 RegionDefinition = BorderDefinition | TransitionDefinition | MatchDefinition
 JoinDefinition = BandJoinDefinition | WindowJoinDefinition
 Definition = RegionDefinition | SelectDefinition | JoinDefinition
-MODEL_OF_KIND: dict[str, type[Definition]] = {
-    "border": BorderDefinition,
-    "transition": TransitionDefinition,
-    "match": MatchDefinition,
-    "select": SelectDefinition,
-    "band_join": BandJoinDefinition,
-    "window_join": WindowJoinDefinition,
-}

@@ -4,9 +4,7 @@ Knows one definition only. What depends on the installation (feeds, dimensions, 
 `region_queries`, `select_queries`, `join_queries` and `control`.
 """
 
-import json
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,20 +13,18 @@ from pydantic_core import ErrorDetails
 from bmq.errors import ControlCode, ControlError
 from bmq.wire.condition_models import SIDES
 from bmq.wire.definition_models import (
-    MODEL_OF_KIND,
-    BandJoinDefinition,
     BorderDefinition,
     Circle,
     Definition,
     Fields,
     Region,
     RegionDefinition,
-    SelectDefinition,
-    WindowJoinDefinition,
     WindowSide,
 )
+from bmq.wire.fault_texts import nearest, shorten
+from bmq.wire.kinds import KINDS
 
-_OPTIONS = frozenset(name for model in MODEL_OF_KIND.values() for name in model.model_fields)
+_OPTIONS = frozenset(name for known in KINDS.values() for name in known.definition.model_fields)
 _REGIONS = ("region", "exit_region")
 _CONDITIONS = ("any", "band")
 
@@ -85,30 +81,16 @@ def read_definition(definition: dict[str, Any]) -> Definition:
     return read
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the known name that is most like ``name``; "" where none is known."""
-    folded = {one.casefold(): one for one in known}
-    # Only the beginning is compared: the time is quadratic in the length, and names come from outside.
-    found = get_close_matches(name[:64].casefold(), folded, n=1, cutoff=0.0)
-    return folded[found[0]] if found else ""
-
-
-def shorten(value: object) -> str:
-    """Return ``value`` as JSON of at most 60 characters, for messages."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
 def _model(kind: object) -> type[Definition]:
-    if isinstance(kind, str) and kind in MODEL_OF_KIND:
-        return MODEL_OF_KIND[kind]
+    if isinstance(kind, str) and kind in KINDS:
+        return KINDS[kind].definition
     if kind is None:
         code, fault = ControlCode.MISSING_FIELD, "Field 'kind' is missing, but every definition names its kind."
     elif not isinstance(kind, str):
         code, fault = ControlCode.WRONG_TYPE, f"Field 'kind' is {shorten(kind)}, but must be a string."
     else:
         code, fault = ControlCode.UNKNOWN_KIND, f"Kind {shorten(kind)} is not known."
-    *kinds, last = MODEL_OF_KIND
+    *kinds, last = KINDS
     raise ControlError(code, f'{fault} Write "kind": {", ".join(map(shorten, kinds))} or {shorten(last)}.')
 
 
@@ -207,7 +189,7 @@ def _known_names(parents: list[str], name: str, model: type[Definition]) -> Iter
 
 
 def _kind(model: type[Definition]) -> str:
-    return next(kind for kind, of_kind in MODEL_OF_KIND.items() if of_kind is model)
+    return next(kind for kind, known in KINDS.items() if known.definition is model)
 
 
 def _path(place: tuple[int | str, ...]) -> str:
@@ -217,7 +199,7 @@ def _path(place: tuple[int | str, ...]) -> str:
 
 
 def _check_together(definition: Definition) -> None:
-    if not isinstance(definition, SelectDefinition | BandJoinDefinition | WindowJoinDefinition):
+    if isinstance(definition, RegionDefinition):
         _check_regions(definition)
     if len(set(definition.feeds)) < len(definition.feeds):
         raise _bad_option(

@@ -13,9 +13,22 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bmq.records import NEVER, Bools, Crossings, Feed, Int32s, Int64s, Kind, Reason, RegionQuery, Sign
+from bmq.records import (
+    NEVER,
+    Bools,
+    Crossings,
+    Family,
+    Feed,
+    Int32s,
+    Int64s,
+    Kind,
+    Reason,
+    RegionQuery,
+    Sign,
+    are_of_family,
+    present_kinds,
+)
 from bmq.wire.event_pieces import (
-    are_levels,
     cause_details,
     crossing_details,
     id_column,
@@ -69,9 +82,7 @@ def render_crossings(
         return _render_by_reading(crossings, feed, used, query_rows, topic)
     keys, values, topics, ids = _by_crossing(crossings, feed, used, query_rows, topic)
     query_ids = pa.array([q.query_id for q in used], pa.string()).take(pa.array(query_rows))
-    headers = header_column(
-        len(crossings), CROSSING_HEADERS, ids, _kind_texts(*_kinds(crossings, used, query_rows)), query_ids
-    )
+    headers = header_column(len(crossings), CROSSING_HEADERS, ids, _kind_texts(*_kinds(crossings)), query_ids)
     return message_batch(topics, keys if key == "stream_id" else query_ids, values, headers)
 
 
@@ -82,7 +93,7 @@ def _by_crossing(
     n = len(crossings)
     rows = pa.array(query_rows)
     streams = text_column(crossings.ids.starts, crossings.ids.bytes)
-    kinds, kind_rows = _kinds(crossings, queries, query_rows)
+    kinds, kind_rows = _kinds(crossings)
     scopes = [query_scope(feed, q, kind) for kind in kinds for q in queries]
     scope_rows = query_rows + kind_rows * np.int32(len(queries))
     ids = id_column(crossings, scopes, scope_rows, crossing_details(crossings))
@@ -108,38 +119,26 @@ def _by_crossing(
 
 
 def _what(crossings: Crossings, queries: Sequence[RegionQuery], query_rows: Int32s) -> pa.Array:
-    """Return the pieces that say what happened: sign and reason, or pattern and begin, or nothing but a quote."""
+    """Return the pieces that say what happened, by family: sign and reason, pattern and begin, or only a quote."""
     causes = [f'","sign":"{sign}","reason":"{reason.text}"' for sign in "-+" for reason in Reason]
     entered = crossings.signs == Sign.ENTERED
-    rows = np.where(are_levels(crossings), len(causes), entered * len(Reason) + crossings.reasons)
+    levels = are_of_family(crossings.kinds, Family.LEVEL)
+    rows = np.where(levels, len(causes), entered * len(Reason) + crossings.reasons)
     what = pa.array([*causes, '"']).take(pa.array(rows))
     if crossings.began is None:
         return what
     patterns = [f'","pattern":"{q.pattern.text}","began":' if q.pattern is not None else None for q in queries]
     began = pa.array(crossings.began).cast(pa.string())
     transitions = concat_texts(len(crossings), pa.array(patterns, pa.string()).take(pa.array(query_rows)), began)
-    return pc.if_else(pa.array(crossings.began != NEVER), transitions, what)
+    return pc.if_else(pa.array(are_of_family(crossings.kinds, Family.TRANSITION)), transitions, what)
 
 
-def _kinds(crossings: Crossings, queries: Sequence[RegionQuery], query_rows: Int32s) -> tuple[list[Kind], Int32s]:
-    """Return the kinds of events there are, and for each event its row among them.
-
-    An event with a sign is one of a border query, whatever its query's kind: what an edit to another kind ends is the
-    membership of a border query.
-    """
-    kinds, rows = [Kind.BORDER], np.zeros(len(crossings), dtype=np.int32)
-    if crossings.began is not None:
-        kinds.append(Kind.TRANSITION)
-        rows += crossings.began != NEVER
-    levels = are_levels(crossings)
-    if levels.any():
-        are_select = np.array([query.kind is Kind.SELECT for query in queries], dtype=np.int32)
-        rows[levels] = len(kinds) + are_select[query_rows[levels]]
-        kinds += [Kind.MATCH, Kind.SELECT]
-    present = np.flatnonzero(np.bincount(rows, minlength=len(kinds))) if rows.size else np.zeros(1, dtype=np.int64)
-    places = np.zeros(len(kinds), dtype=np.int32)
-    places[present] = np.arange(present.size)
-    return [kinds[row] for row in present.tolist()], places[rows]
+def _kinds(crossings: Crossings) -> tuple[list[Kind], Int32s]:
+    """Return the kinds of events there are, at least one, and for each event its row among them."""
+    kinds = present_kinds(crossings.kinds) or [Kind.BORDER]
+    rows = np.zeros(len(Kind), dtype=np.int32)
+    rows[[kind.number for kind in kinds]] = np.arange(len(kinds))
+    return kinds, rows[crossings.kinds]
 
 
 def _kind_texts(kinds: Sequence[Kind], rows: Int32s) -> pa.Array | str:
@@ -149,13 +148,13 @@ def _kind_texts(kinds: Sequence[Kind], rows: Int32s) -> pa.Array | str:
 def _render_by_reading(
     crossings: Crossings, feed: Feed, queries: Sequence[RegionQuery], query_rows: Int32s, topic: str
 ) -> pa.RecordBatch:
-    """Return one event for each cause and topic, and one for each event without a sign.
+    """Return one event for each cause and topic, and one for each event that is no crossing.
 
     1. Sort the crossings of each cause by topic.
     2. Cut them into events.
     3. Name the events.
     4. Write them.
-    5. What has no sign is an event of its own: transitions, and readings inside.
+    5. Write each event that is no crossing, alone: transitions, and readings inside.
     """
     # 1. Stable, so that the queries of an event stay in the order of the ledger.
     streams = text_column(crossings.ids.starts, crossings.ids.bytes)
@@ -177,7 +176,7 @@ def _render_by_reading(
 
     # 3. By query where a query caused them: two commands, or confirmations of two queries, may follow one reading.
     scopes = [topic_scope(feed, own) for own in topics]
-    scopes += [query_scope(feed, q) for q in queries]
+    scopes += [query_scope(feed, q, Kind.BORDER) for q in queries]
     scope_rows = np.where(by_query, len(topics) + query_rows, topic_rows)[firsts].astype(np.int32)
     ids = id_column(crossings, scopes, scope_rows, cause_details(crossings, by_query)[firsts], firsts)
 
@@ -203,12 +202,12 @@ def _render_by_reading(
         "}",
     )
     topic_names = pa.array([own or topic for own in topics], pa.string()).take(pa.array(topic_rows[firsts]))
-    kinds, kind_rows = _kinds(crossings, queries, query_rows)
-    if kinds != [Kind.BORDER]:  # 5
+    kinds, kind_rows = _kinds(crossings)
+    if any(kind.family is not Family.CROSSING for kind in kinds):  # 5
         _, alone, _, ids_alone = (
             column.take(pa.array(firsts)) for column in _by_crossing(crossings, feed, queries, query_rows, topic)
         )
-        chosen = pa.array(np.array([kind is not Kind.BORDER for kind in kinds])[kind_rows[firsts]])
+        chosen = pa.array(~are_of_family(crossings.kinds, Family.CROSSING)[firsts])
         values, ids = pc.if_else(chosen, alone, values), pc.if_else(chosen, ids_alone, ids)
     headers = header_column(n, READING_HEADERS, ids, _kind_texts(kinds, kind_rows[firsts]))
     return message_batch(topic_names, keys, values, headers)
@@ -225,7 +224,7 @@ def _causes(crossings: Crossings, streams: pa.Array, query_rows: Int32s, by_quer
         columns += [crossings.passes, np.where(crossings.passes > 0, crossings.signs, 0)]
     for column in columns:
         differs |= column[1:] != column[:-1]
-    alone = crossings.signs == Sign.NONE
+    alone = ~are_of_family(crossings.kinds, Family.CROSSING)
     differs |= alone[1:] | alone[:-1]
     is_new[1:] = differs | (by_query[1:] & (query_rows[1:] != query_rows[:-1]))
     return np.cumsum(is_new)

@@ -35,7 +35,21 @@ import numpy as np
 import pyarrow as pa
 
 from bmq.kernels.tables.event_ids import ID_LENGTH, Words, event_ids, hash_128
-from bmq.records import NEVER, Bools, Crossings, Feed, Int32s, Int64s, JoinQuery, Kind, Reason, RegionQuery, Sign
+from bmq.records import (
+    NEVER,
+    Bools,
+    Crossings,
+    Family,
+    Feed,
+    Int32s,
+    Int64s,
+    JoinQuery,
+    Kind,
+    Reason,
+    RegionQuery,
+    Sign,
+    are_of_family,
+)
 from bmq.wire.json_texts import value_pieces
 from bmq.wire.outgoing import concat_texts, text_column
 
@@ -48,7 +62,7 @@ _TRANSITION_ORDINALS = 20  # bits; what is above them are milliseconds
 _ENTERED_BIT = np.int64(-(2**63))
 
 
-def query_scope(feed: Feed, query: RegionQuery, kind: Kind = Kind.BORDER) -> str:
+def query_scope(feed: Feed, query: RegionQuery, kind: Kind) -> str:
     """Return the scope of the ids of one query's events of one kind."""
     # The feed that the crossing is in: an edit may move a query to another, where a stream has the same id.
     return f"{kind}\0{feed.name}\0{query.version}\0{query.query_id}"
@@ -69,15 +83,10 @@ def crossing_details(crossings: Crossings) -> Int64s:
         details += (crossings.passes.astype(np.int64) << _VISIT_BIT) + _at_begin(crossings)
     if crossings.began is not None:
         durations = (crossings.event_times - crossings.began) << _TRANSITION_ORDINALS
-        details = np.where(crossings.began != NEVER, durations + crossings.ordinals, details)
-    levels = are_levels(crossings)
+        transitions = are_of_family(crossings.kinds, Family.TRANSITION)
+        details = np.where(transitions, durations + crossings.ordinals, details)
+    levels = are_of_family(crossings.kinds, Family.LEVEL)
     return np.where(levels, crossings.ordinals, details) if levels.any() else details
-
-
-def are_levels(crossings: Crossings) -> Bools:
-    """Return which events say that a reading is inside, bool[n]: those of match and select queries."""
-    levels: Bools = crossings.signs == Sign.NONE
-    return levels if crossings.began is None else levels & (crossings.began == NEVER)
 
 
 def _at_begin(crossings: Crossings) -> Int64s:
@@ -140,7 +149,7 @@ def moment_pieces(crossings: Crossings, feed: Feed, rows: Rows = ALL) -> list[pa
 
 
 def _previous(crossings: Crossings, feed: Feed, rows: Rows) -> pa.Array | str:
-    has_previous = (crossings.has_previous & ~are_levels(crossings))[rows]
+    has_previous = (crossings.has_previous & ~are_of_family(crossings.kinds, Family.LEVEL))[rows]
     if not has_previous.any():
         return ""
     times = pa.array(crossings.previous_times[rows], mask=~has_previous).cast(pa.string())

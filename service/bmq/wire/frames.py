@@ -13,8 +13,9 @@ import pyarrow as pa
 from bmq.errors import StateError
 from bmq.kernels.tables.hashing import hash_ids, shards_of
 from bmq.kernels.tables.partition import count_by_shard, rows_by_shard, scatter_by_shard
-from bmq.records import Attributes, Command, Delete, Ids, Int64s, Put, PutJoin, Readings, Refused
+from bmq.records import Attributes, Command, Ids, Int64s, Readings
 from bmq.records.attribute_texts import with_used_texts
+from bmq.wire.command_places import CommandPlaces, command_of_places, command_to_places
 
 FORMAT = 3  # of every frame; a change of a layout below is a new number
 _FORMAT_KEY = b"bmq.frame"
@@ -133,28 +134,13 @@ def _readings_schema(readings: Readings) -> pa.Schema:
 
 
 class _CommandFrame(msgspec.Struct, frozen=True, array_like=True):
-    """One of each four is set; msgspec tells no two dataclasses of a union apart."""
-
     format: int
-    commands: list[tuple[Put | None, PutJoin | None, Delete | None, Refused | None]]
+    commands: list[CommandPlaces]
 
 
 def pack_commands(commands: Sequence[Command]) -> bytes:
     """Return the commands as one frame, in their order; borders stay exact, infinities too."""
-    return msgspec.msgpack.encode(
-        _CommandFrame(
-            FORMAT,
-            [
-                (
-                    command if isinstance(command, Put) else None,
-                    command if isinstance(command, PutJoin) else None,
-                    command if isinstance(command, Delete) else None,
-                    command if isinstance(command, Refused) else None,
-                )
-                for command in commands
-            ],
-        )
-    )
+    return msgspec.msgpack.encode(_CommandFrame(FORMAT, [command_to_places(command) for command in commands]))
 
 
 def unpack_commands(frame: bytes | memoryview) -> list[Command]:
@@ -171,7 +157,7 @@ def unpack_commands(frame: bytes | memoryview) -> list[Command]:
         raise _unknown_format(f"a frame of commands cannot be read ({error})") from None
     if decoded.format != FORMAT:
         raise _unknown_format(f"a frame of commands has format {decoded.format}")
-    commands = (put or put_join or delete or refused for put, put_join, delete, refused in decoded.commands)
+    commands = map(command_of_places, decoded.commands)
     return [command for command in commands if command is not None]
 
 

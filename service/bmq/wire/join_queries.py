@@ -6,6 +6,7 @@ intervals, then `bad_option` of `join`, `where`, `equal` and `expires_at`. Knows
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import TypeVar
 
@@ -14,15 +15,15 @@ from bmq.records import Band, Conjunction, Feed, JoinQuery, JoinSide, Kind, Regi
 from bmq.wire.common_options import bad_option, read_expires_at, read_where
 from bmq.wire.condition_models import SIDES, Bounds, JoinConjunction
 from bmq.wire.definition_models import BandJoinDefinition, JoinDefinition, WindowJoinDefinition
-from bmq.wire.definitions import nearest, shorten
+from bmq.wire.fault_texts import nearest, shorten
 from bmq.wire.region_definitions import check_finite
 from bmq.wire.select_queries import check_columns, columns_of, read_boxes
 
 T = TypeVar("T")
 
 
-def join_query(
-    query_id: str, version: int, definition: JoinDefinition, left: Feed, right: Feed, tags: str
+def band_join_query(
+    query_id: str, version: int, definition: BandJoinDefinition, tags: str, left: Feed, right: Feed
 ) -> JoinQuery:
     """Return the query. Definitions that mean the same give equal queries.
 
@@ -36,19 +37,30 @@ def join_query(
         With the codes above.
     """
     feeds = (left, right)
-    if isinstance(definition, WindowJoinDefinition):
-        alternatives = _conjunctions(definition, feeds)
-    else:
-        alternatives = (_one_band(definition, feeds),)
-    left_side, right_side = _sides(definition, feeds)
-    return JoinQuery(
-        query_id,
-        version,
-        Kind(definition.kind),
-        left_side,
-        right_side,
-        alternatives,
-        reports_queries=isinstance(definition, BandJoinDefinition) and definition.report == "queries",
+    alternatives = (_one_band(definition, feeds),)
+    sides = _sides(definition, feeds)
+    query = JoinQuery(query_id, version, Kind.BAND_JOIN, sides[0], sides[1], alternatives)
+    return replace(_with_options(query, definition, tags), reports_queries=definition.report == "queries")
+
+
+def window_join_query(
+    query_id: str, version: int, definition: WindowJoinDefinition, tags: str, left: Feed, right: Feed
+) -> JoinQuery:
+    """Return the query, as `band_join_query` does."""
+    feeds = (left, right)
+    alternatives = _conjunctions(definition, feeds)
+    sides = [
+        replace(side, window_ms=own.window.ms, window_count=own.window.count)
+        for side, own in zip(_sides(definition, feeds), (definition.left, definition.right), strict=True)
+    ]
+    query = JoinQuery(query_id, version, Kind.WINDOW_JOIN, sides[0], sides[1], alternatives)
+    return _with_options(query, definition, tags)
+
+
+def _with_options(query: JoinQuery, definition: JoinDefinition, tags: str) -> JoinQuery:
+    """Return the query with the options that every join has."""
+    return replace(
+        query,
         output_topic=definition.output_topic,
         tags=tags,
         enabled=definition.enabled,
@@ -144,6 +156,7 @@ def _closed(place: str, left: int, right: int, lo: float | None, hi: float | Non
 
 
 def _sides(definition: JoinDefinition, feeds: Sequence[Feed]) -> list[JoinSide]:
+    """Return the inputs, without windows."""
     for feed in feeds:
         if not feed.join:
             raise bad_option(
@@ -158,12 +171,7 @@ def _sides(definition: JoinDefinition, feeds: Sequence[Feed]) -> list[JoinSide]:
     ):
         _check_equal(field, feed)
         sides.append(JoinSide(feed.name, where, field))
-    if isinstance(definition, BandJoinDefinition):
-        return sides
-    return [
-        JoinSide(side.feed, side.where, side.equal, own.window.ms, own.window.count)
-        for side, own in zip(sides, (definition.left, definition.right), strict=True)
-    ]
+    return sides
 
 
 def _wheres(definition: JoinDefinition, feeds: Sequence[Feed]) -> list[Where]:

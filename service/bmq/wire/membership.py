@@ -7,20 +7,21 @@ The feed is in the key since a stream is a feed and an id: a query that moves to
 and may enter one of the same id here, in any order.
 
 Made from the same crossings as the events, so the topic says what they say: silent members and suppressed visits are
-in neither. A pass begins and ends on the way, and what has no sign is no membership: both are left out.
+in neither. Two sorts of events change no membership and are left out: passes, which begin and end between two
+readings, and the events of transition, match and select queries.
 """
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bmq.records import Bools, Crossings, Feed, Sign
+from bmq.records import Bools, Crossings, Family, Feed, Sign, are_of_family
 from bmq.wire.json_texts import escaped, quote, value_pieces
 from bmq.wire.outgoing import MESSAGE_SCHEMA, concat_texts, message_batch, text_column
 
 
 def render_membership(crossings: Crossings, feed: Feed, *, topic: str) -> pa.RecordBatch:
-    """Return the messages of the crossings of one feed, in their order; none for a pass or for what has no sign.
+    """Return the messages of the crossings of one feed, in their order; none for passes and other kinds.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ def render_membership(crossings: Crossings, feed: Feed, *, topic: str) -> pa.Rec
 
 
 def _is_membership(crossings: Crossings) -> Bools:
-    is_membership: Bools = crossings.signs != Sign.NONE
+    is_membership = are_of_family(crossings.kinds, Family.CROSSING)
     if crossings.passes is not None:
         is_membership &= crossings.passes == 0
     return is_membership

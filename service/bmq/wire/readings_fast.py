@@ -11,22 +11,19 @@ import numpy as np
 import pyarrow as pa
 
 from bmq.kernels.text.characters import are_utf8
-from bmq.kernels.text.csv_scan import scan_csv
-from bmq.kernels.text.json_scan import scan_json
 from bmq.kernels.text.json_skip import LONG_NUMBER, NUMBER, TEXT
 from bmq.kernels.text.plain_records import gather_attributes, gather_texts, read_times
-from bmq.records import Attributes, Bools, Bytes, Feed, Float64s, Format, Int8s, Int64s
+from bmq.records import Attributes, Bools, Bytes, Feed, Float64s, Int8s, Int64s
 from bmq.records.attribute_texts import with_each_text_once
-from bmq.wire.csv_readings import MAX_CELL_CHARACTERS, csv_columns
-from bmq.wire.plain_attributes import text_of_plain_csv, text_of_plain_json
+from bmq.wire.feed_fields import KEY, scanned_fields
 from bmq.wire.readings_exact import (
     FIRST_EVENT_TIME_MS,
-    KEY,
     LAST_EVENT_TIME_MS,
     MAX_ID_BYTES,
     MAX_LATITUDE_DEG,
     MAX_LONGITUDE_DEG,
 )
+from bmq.wire.record_formats import RECORD_FORMATS
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,28 +110,15 @@ class FastDecoder:
     """
 
     def __init__(self, feed: Feed, max_record_bytes: int) -> None:
-        # Dimensions first: their numbers are then the readings' values without a copy.
-        names = [*feed.dimensions]
-        self._time_field = None if feed.event_time is None else len(names)
-        names += [] if feed.event_time is None else [feed.event_time]
-        self._id_field = None if feed.stream_id == KEY else len(names)
-        names += [] if feed.stream_id == KEY else [feed.stream_id]
-        self._first_attribute = len(names)
-        names += feed.attributes
+        names = scanned_fields(feed)
+        self._time_field = None if feed.event_time is None else names.index(feed.event_time)
+        self._id_field = None if feed.stream_id == KEY else names.index(feed.stream_id)
+        self._first_attribute = len(names) - len(feed.attributes)
         self._n_fields = len(names)
         self._n_dimensions = len(feed.dimensions)
         self._feed = feed
-
-        encoded = [name.encode() for name in names]
-        self._name_starts = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-        self._names = np.frombuffer(b"".join(encoded), np.uint8)
-        self._field_by_column: Int64s | None = None
-        self._max_record_bytes = max_record_bytes
-        if feed.format is Format.CSV:
-            self._field_by_column = np.array(
-                [names.index(column) if column in names else -1 for column in csv_columns(feed)], np.int64
-            )
-            self._max_record_bytes = min(max_record_bytes, MAX_CELL_CHARACTERS)
+        self._format = RECORD_FORMATS[feed.format](feed)
+        self._max_record_bytes = min(max_record_bytes, self._format.max_scan_bytes)
 
     def decode(self, keys: BinaryColumn | None, values: BinaryColumn, record_times: Int64s) -> PlainReadings:
         """Return the columns of n records, and which of them are plain."""
@@ -165,10 +149,7 @@ class FastDecoder:
 
     def _scan(self, values: BinaryColumn) -> tuple[_Scan, Bools]:
         scan = _Scan.empty(self._n_fields, values.starts.size - 1)
-        into = (scan.kinds, scan.begins, scan.ends, scan.numbers)
-        if self._field_by_column is not None:
-            return scan, scan_csv(values.starts, values.bytes, self._field_by_column, *into)
-        return scan, scan_json(values.starts, values.bytes, self._name_starts, self._names, *into)
+        return scan, self._format.scan(values.starts, values.bytes, scan.kinds, scan.begins, scan.ends, scan.numbers)
 
     def _find_ids(
         self, scan: _Scan, plain: Bools, keys: BinaryColumn | None, values: BinaryColumn
@@ -202,16 +183,14 @@ class FastDecoder:
 
     def _read_attributes(self, scan: _Scan, plain: Bools, data: Bytes) -> Attributes:
         """Return the attributes of all records; what they are is found out once for each text that differs."""
-        is_json = self._feed.format is Format.JSON
         fields = slice(self._first_attribute, None)
         starts, texts = gather_attributes(
-            plain, scan.kinds[fields], scan.begins[fields], scan.ends[fields], data, int(is_json)
+            plain, scan.kinds[fields], scan.begins[fields], scan.ends[fields], data, self._format.n_quotes
         )
         column = pa.Array.from_buffers(
             pa.large_binary(), plain.size, [None, pa.py_buffer(starts), pa.py_buffer(texts)]
         ).dictionary_encode()
-        text_of = text_of_plain_json if is_json else text_of_plain_csv
-        found = [text_of(text) for text in column.dictionary.to_pylist()]
+        found = [self._format.attributes_text(text) for text in column.dictionary.to_pylist()]
         return with_each_text_once(column.indices.to_numpy(), found)
 
 

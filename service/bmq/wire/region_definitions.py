@@ -12,7 +12,7 @@ from bmq.errors import ControlCode, ControlError
 from bmq.records import Feed, Region
 from bmq.wire import definition_models as models
 from bmq.wire.condition_models import Bounds
-from bmq.wire.definitions import nearest, shorten
+from bmq.wire.fault_texts import nearest, shorten
 from bmq.wire.shape_definitions import read_shape, wrapped_box
 
 _LARGEST = sys.float_info.max

@@ -9,14 +9,14 @@ from dataclasses import replace
 from bmq.errors import ControlCode, ControlError
 from bmq.records import Feed, Initial, Kind, Pattern, Region, RegionQuery
 from bmq.wire.common_options import bad_option, read_expires_at, read_where
-from bmq.wire.definition_models import BorderDefinition, RegionDefinition, TransitionDefinition
+from bmq.wire.definition_models import BorderDefinition, MatchDefinition, RegionDefinition, TransitionDefinition
 from bmq.wire.region_definitions import check_dimensions, read_region
 from bmq.wire.shape_definitions import region_covers
 
 PASSES_DIMENSIONS = (1, 2)
 
 
-def region_query(query_id: str, version: int, definition: RegionDefinition, feed: Feed, tags: str) -> RegionQuery:
+def border_query(query_id: str, version: int, definition: BorderDefinition, tags: str, feed: Feed) -> RegionQuery:
     """Return the query. Definitions that mean the same give equal queries.
 
     Parameters
@@ -29,7 +29,43 @@ def region_query(query_id: str, version: int, definition: RegionDefinition, feed
         With the codes above.
     """
     region, exit_region = _regions(definition, feed)
-    query = RegionQuery(
+    query = _region_query(query_id, version, definition, tags, feed, region)
+    _check_passes(definition, feed)
+    return replace(
+        query,
+        kind=Kind.BORDER,
+        initial=Initial(definition.initial),
+        stream_ttl_ms=definition.stream_ttl,
+        passes=definition.passes,
+        exit_region=exit_region,
+        stay_for_ms=definition.stay_for,
+        away_for_ms=definition.away_for,
+        cooldown_ms=definition.cooldown,
+        max_events=definition.max_events,
+    )
+
+
+def transition_query(
+    query_id: str, version: int, definition: TransitionDefinition, tags: str, feed: Feed
+) -> RegionQuery:
+    """Return the query, as `border_query` does."""
+    region, _ = _regions(definition, feed)
+    query = _region_query(query_id, version, definition, tags, feed, region)
+    pattern = Pattern[definition.pattern.upper()]
+    return replace(query, kind=Kind.TRANSITION, pattern=pattern, within_ms=definition.within)
+
+
+def match_query(query_id: str, version: int, definition: MatchDefinition, tags: str, feed: Feed) -> RegionQuery:
+    """Return the query, as `border_query` does."""
+    region, _ = _regions(definition, feed)
+    return replace(_region_query(query_id, version, definition, tags, feed, region), kind=Kind.MATCH)
+
+
+def _region_query(
+    query_id: str, version: int, definition: RegionDefinition, tags: str, feed: Feed, region: Region
+) -> RegionQuery:
+    """Return the query with the options that every kind with a region has."""
+    return RegionQuery(
         query_id,
         version,
         feed.name,
@@ -42,23 +78,6 @@ def region_query(query_id: str, version: int, definition: RegionDefinition, feed
         enabled=definition.enabled,
         ttl_ms=definition.ttl,
         expires_at=read_expires_at(definition.expires_at),
-        kind=Kind(definition.kind),
-    )
-    if isinstance(definition, TransitionDefinition):
-        return replace(query, pattern=Pattern[definition.pattern.upper()], within_ms=definition.within)
-    if not isinstance(definition, BorderDefinition):
-        return query
-    _check_passes(definition, feed)
-    return replace(
-        query,
-        initial=Initial(definition.initial),
-        stream_ttl_ms=definition.stream_ttl,
-        passes=definition.passes,
-        exit_region=exit_region,
-        stay_for_ms=definition.stay_for,
-        away_for_ms=definition.away_for,
-        cooldown_ms=definition.cooldown,
-        max_events=definition.max_events,
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from bmq.errors import ControlCode, ControlError
 from bmq.records import Feed, Float64s, Int64s
-from bmq.wire.definitions import shorten
+from bmq.wire.fault_texts import shorten
 
 # Products of two differences of coordinates have to be finite, and no map needs more.
 LARGEST_COORDINATE = 1e150

@@ -16,7 +16,7 @@ from bmq.records import Feed, Kind, Region, RegionQuery
 from bmq.wire.common_options import read_expires_at, read_where
 from bmq.wire.condition_models import Bounds
 from bmq.wire.definition_models import SelectDefinition
-from bmq.wire.definitions import nearest, shorten
+from bmq.wire.fault_texts import nearest, shorten
 from bmq.wire.region_definitions import read_attribute_interval, read_interval
 
 Asked = Mapping[str, tuple[float | None, float | None, Bounds]]
@@ -24,7 +24,7 @@ Asked = Mapping[str, tuple[float | None, float | None, Bounds]]
 _NOT_ASKED = (-math.inf, math.inf)
 
 
-def select_query(query_id: str, version: int, definition: SelectDefinition, feed: Feed, tags: str) -> RegionQuery:
+def select_query(query_id: str, version: int, definition: SelectDefinition, tags: str, feed: Feed) -> RegionQuery:
     """Return the query. Definitions that mean the same give equal queries.
 
     Parameters

@@ -15,7 +15,7 @@ from bmq.errors import ControlCode, ControlError
 from bmq.records import Feed, Float64s, Region, Shape, ShapeKind
 from bmq.wire.covers import EARTH_RADIUS_METRES
 from bmq.wire.covers import region_covers as region_covers
-from bmq.wire.definitions import nearest, shorten
+from bmq.wire.fault_texts import nearest, shorten
 from bmq.wire.rings import (
     LARGEST_COORDINATE,
     LARGEST_DEGREES,

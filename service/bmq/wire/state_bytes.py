@@ -20,11 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from bmq.kernels.tables.hashing import hash_ids
-from bmq.records import Attributes, Delete, Delta, Ids, Put, PutJoin
+from bmq.records import Attributes, Delete, Delta, Ids, Put, Query
 from bmq.records.attribute_texts import with_used_texts
 from bmq.records.record_fields import RecordField, fields_of
+from bmq.wire.command_places import AcceptedPlaces, accepted_of_places, accepted_to_places
 
-Command = Put | PutJoin | Delete
+Accepted = Put[Query] | Delete
 _Column = npt.NDArray[Any]
 
 
@@ -110,24 +111,13 @@ def _unpack_attributes(attributes: _Attributes) -> Attributes:
 
 # -- commands and flags -----------------------------------------------------------------------------------
 
-# One of each three is set; msgspec tells no two dataclasses of a union apart.
-_PackedCommand = tuple[Put | None, PutJoin | None, Delete | None]
+
+def _pack_commands(commands: tuple[Accepted, ...]) -> list[AcceptedPlaces]:
+    return [accepted_to_places(command) for command in commands]
 
 
-def _pack_commands(commands: tuple[Command, ...]) -> list[_PackedCommand]:
-    return [
-        (
-            command if isinstance(command, Put) else None,
-            command if isinstance(command, PutJoin) else None,
-            command if isinstance(command, Delete) else None,
-        )
-        for command in commands
-    ]
-
-
-def _unpack_commands(packed: list[_PackedCommand]) -> tuple[Command, ...]:
-    commands = (put or put_join or delete for put, put_join, delete in packed)
-    return tuple(command for command in commands if command is not None)
+def _unpack_commands(packed: list[AcceptedPlaces]) -> tuple[Accepted, ...]:
+    return tuple(command for command in map(accepted_of_places, packed) if command is not None)
 
 
 _PackedSilent = tuple[str, str, bool]  # query id, stream id, silent now
@@ -144,7 +134,7 @@ def _unpack_silent(packed: list[_PackedSilent]) -> dict[tuple[str, str], bool]:
 _OF_TYPE: dict[Any, _Codec] = {
     Ids: _Codec(_Ids, _pack_ids, _unpack_ids),
     Attributes: _Codec(_Attributes, _pack_attributes, _unpack_attributes),
-    tuple[Command, ...]: _Codec(list[_PackedCommand], _pack_commands, _unpack_commands),
+    tuple[Accepted, ...]: _Codec(list[AcceptedPlaces], _pack_commands, _unpack_commands),
     Mapping[tuple[str, str], bool]: _Codec(list[_PackedSilent], _pack_silent, _unpack_silent),
 }
 

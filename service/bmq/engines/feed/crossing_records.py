@@ -1,21 +1,18 @@
-"""Events by slot to `records.Crossings`: ids, definitions, and what stood before."""
-
-from typing import TYPE_CHECKING
+"""Turn events by slot into `records.Crossings`: with ids, definitions, and the reading before."""
 
 import numpy as np
 
+from bmq.engines.feed.feed_tables import FeedTables
 from bmq.engines.feed.slot_events import Events
 from bmq.index.stream_table import Chained
 from bmq.records import NEVER, Crossings, Int32s, Int64s, Readings, Reason, RegionQuery
 
-if TYPE_CHECKING:
-    from bmq.engines.feed.feed_engine import FeedEngine
-
-MANY = 16  # slots of a table for each one asked about, from which sorting them is quicker than marking the table
+# Slots of the table for each slot in question: above it, sorting the slots is faster than marking them in the table.
+MANY = 16
 
 
 def to_crossings(
-    engine: "FeedEngine",
+    tables: FeedTables,
     events: Events,
     chained: Chained | None,
     readings: Readings | None,
@@ -26,19 +23,19 @@ def to_crossings(
 
     Parameters
     ----------
-    chained, readings : what ``events.rows`` points into; None: no event has a row.
-    emitted_as : the definition that all of them carry; None: each its own.
+    chained, readings : the batch that ``events.rows`` points into; None: no event has a row.
+    emitted_as : the definition that all events carry; None: each event carries that of its query.
     visit_numbers : int32[], the visit that each number in ``events.passes`` stands for; None: there are no passes.
     """
     n = len(events)
-    distinct, query_rows = numbered(events.queries, engine.queries.owners.size)
+    distinct, query_rows = numbered(events.queries, tables.queries.owners.size)
     queries = (
-        tuple(engine.queries.query(int(slot)) for slot in distinct)
+        tuple(tables.queries.query(int(slot)) for slot in distinct)
         if emitted_as is None
         else (emitted_as,) * distinct.size
     )
     previous_times = np.zeros(n, dtype=np.int64)
-    previous_values = np.zeros((engine.n_dims, n))
+    previous_values = np.zeros((tables.n_dims, n))
     record_times = np.full(n, -1, dtype=np.int64)
     has_previous = np.zeros(n, dtype=np.bool_)
     if chained is not None and readings is not None and len(chained.rows):
@@ -46,15 +43,16 @@ def to_crossings(
         caused = events.rows >= 0
         has_previous = caused & chained.moved[rows] & (events.reasons == Reason.MOVED)
         previous_times[has_previous] = chained.previous_times[rows[has_previous]]
-        previous_values[:, has_previous] = chained.previous_values[: engine.n_dims, rows[has_previous]]
+        previous_values[:, has_previous] = chained.previous_values[: tables.n_dims, rows[has_previous]]
         record_times[caused] = readings.record_times[chained.rows[rows[caused]]]
     return Crossings(
-        feed=engine.feed.name,
-        ids=engine.streams.ids_of(np.ascontiguousarray(events.streams, dtype=np.int32)),
+        feed=tables.feed.name,
+        ids=tables.streams.ids_of(np.ascontiguousarray(events.streams, dtype=np.int32)),
         queries=queries,
         query_rows=query_rows,
         signs=np.ascontiguousarray(events.signs),
         reasons=np.ascontiguousarray(events.reasons),
+        kinds=np.ascontiguousarray(events.kinds),
         event_times=np.ascontiguousarray(events.event_times),
         ordinals=np.ascontiguousarray(events.ordinals),
         values=np.ascontiguousarray(events.values),
@@ -73,15 +71,15 @@ def _unless_never(times: Int64s) -> Int64s | None:
 
 
 def numbered(slots: Int32s, n_slots: int) -> tuple[Int32s, Int32s]:
-    """Return the distinct slots, ascending, and for each of ``slots`` which of these it is, int32[n].
+    """Return the distinct slots, ascending, and the position of each of ``slots`` among them, int32[n].
 
     Parameters
     ----------
-    n_slots : all slots are below.
+    n_slots : greater than all slots.
 
     Notes
     -----
-    O(n + n_slots) where many are asked about, else O(n log n).
+    O(n + n_slots) if the slots are many, else O(n log n).
     """
     if n_slots > MANY * slots.size:
         distinct, numbers = np.unique(slots, return_inverse=True)

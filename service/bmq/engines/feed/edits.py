@@ -1,13 +1,14 @@
-"""What a put or an edit changes: which streams leave, which enter, and what is kept of those that stay.
+"""What a put, an edit or a removal changes: which streams leave, which enter, and what is kept of the others.
 
-member before ──┬── inside now: its visit goes on     no member ──┬── inside now: enters, or is pending
-└── outside now: leaves at once                   └── outside now: nothing
+    member before ──┬── inside now: its visit goes on      no member ──┬── inside now: enters, or is pending
+                    └── outside now: leaves at once                    └── outside now: nothing
+
+Knows no readings: a command compares the old definition with the new one, by the streams as they are now.
 """
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bmq.engines.feed.feed_tables import FeedTables
 from bmq.engines.feed.query_table import NO_SLOT
 from bmq.engines.feed.slot_events import Events, When, some_events
 from bmq.engines.feed.tracked_regions import events_of_trackings
@@ -15,14 +16,50 @@ from bmq.engines.tracking.tracking_items import TrackingItems
 from bmq.engines.tracking.trackings import AT_READING, EMITTED, END, IN, NO, SILENT
 from bmq.records import NEVER, Initial, Int8s, Int32s, Kind, Reason, RegionQuery, Sign
 
-if TYPE_CHECKING:
-    from bmq.engines.feed.feed_engine import FeedEngine
+
+def put_query(tables: FeedTables, query: RegionQuery, reason: Reason, due: int) -> list[Events]:
+    """Register or replace a query; return the events of what begins and ends at once.
+
+    Parameters
+    ----------
+    reason : of the events, unless only the query's options change.
+    due : epoch ms at which the query ends; NEVER: it does not, or not yet known.
+    """
+    replaced = tables.queries.query(tables.queries.slot(query.query_id)) if query.query_id in tables.queries else None
+    if replaced is None or not _watch_the_same(replaced, query):
+        return _change_members(tables, replaced, query, reason, due)
+    if replaced.stream_ttl_ms == query.stream_ttl_ms:
+        return _change_options(tables, replaced, query, due)
+    if replaced.is_tracked:
+        return _change_silence(tables, replaced, query, due)
+    return _change_members(tables, replaced, query, reason, due)
 
 
-def watch_the_same(one: RegionQuery, other: RegionQuery) -> bool:
-    """Return whether both look at the same streams in the same way, so that what is known of them stays.
+def remove_query(tables: FeedTables, query_id: str, reason: Reason) -> Events:
+    """End the memberships of a query, and return their events; the query itself stays in the tables."""
+    slot = tables.queries.slot(query_id)
+    if tables.queries.query(slot).is_tracked:
+        return _run_at_rest(tables, slot, tables.trackings.rows_of(slot)[0], END, reason)
+    left = _end_silent(tables, query_id, tables.members(slot))
+    return _events_at_rest(tables, slot, left, Sign.LEFT, reason)
 
-    Not so of transition queries: each edit drops what is pending.
+
+def restore_query(tables: FeedTables, query: RegionQuery, due: int) -> None:
+    """Register or replace a query without events; its trackings stay if they are of the same kind."""
+    if query.query_id in tables.queries:
+        slot = tables.queries.slot(query.query_id)
+        old = tables.queries.query(slot)
+        if old.is_tracked and not (query.is_tracked and old.kind is query.kind):
+            tables.trackings.forget(slot)
+    slot = tables.remember(query, due)
+    if query.is_tracked:
+        tables.trackings.set_options(slot, query, tables.streams.last_times)
+
+
+def _watch_the_same(one: RegionQuery, other: RegionQuery) -> bool:
+    """Return whether both watch the same streams in the same way, so that what is kept of the streams stays.
+
+    False for transition queries, because each edit drops what is pending.
     """
     return one.kind is not Kind.TRANSITION and all(
         getattr(one, name) == getattr(other, name)
@@ -30,61 +67,61 @@ def watch_the_same(one: RegionQuery, other: RegionQuery) -> bool:
     )
 
 
-def change_options(engine: "FeedEngine", old: RegionQuery, new: RegionQuery, due: int) -> list[Events]:
-    """Replace a query that watches what it did: memberships and what is pending stay."""
-    slot = engine.queries.slot(old.query_id)
-    engine.remember(new, due)
+def _change_options(tables: FeedTables, old: RegionQuery, new: RegionQuery, due: int) -> list[Events]:
+    """Replace a query by one that watches the same: memberships and what is pending stay."""
+    slot = tables.queries.slot(old.query_id)
+    tables.remember(new, due)
     if not old.is_tracked and new.is_tracked:
-        members = engine.members(slot)
-        visits = _visits_of_plain(engine, old.query_id, members)
-        end_silent(engine, old.query_id, members)
-        engine.trackings.set_options(slot, new, engine.streams.last_times)
-        engine.trackings.set_visits(slot, members, visits)
+        members = tables.members(slot)
+        visits = _visits_of_plain(tables, old.query_id, members)
+        _end_silent(tables, old.query_id, members)
+        tables.trackings.set_options(slot, new, tables.streams.last_times)
+        tables.trackings.set_visits(slot, members, visits)
     elif new.is_tracked:
-        engine.trackings.set_options(slot, new, engine.streams.last_times)
+        tables.trackings.set_options(slot, new, tables.streams.last_times)
     elif old.is_tracked:
-        return [_make_plain(engine, slot, new.query_id)]
+        return [_make_plain(tables, slot, new.query_id)]
     return []
 
 
-def change_silence(engine: "FeedEngine", old: RegionQuery, new: RegionQuery, due: int) -> list[Events]:
-    """Replace a tracked query by one with another `stream_ttl`; return what begins and ends.
+def _change_silence(tables: FeedTables, old: RegionQuery, new: RegionQuery, due: int) -> list[Events]:
+    """Replace a tracked query by one with another `stream_ttl`; return the events of what begins and ends.
 
-    What is pending stays, unless the stream is unknown to the query now. If the new query is not tracked, what is
-    pending is emitted.
+    What is pending stays, unless the query does not know the stream now. If the new query is not tracked, the events
+    include what is pending.
     """
-    slot = engine.queries.slot(old.query_id)
-    engine.remember(new, due)
-    streams, visits, inside = engine.trackings.rows_of(slot)
-    unknown = streams[~engine.knows(slot, streams)]
-    events = [run_at_rest(engine, slot, unknown, END, Reason.QUERY_UPDATED)]  # by the options of its visits
+    slot = tables.queries.slot(old.query_id)
+    tables.remember(new, due)
+    streams, visits, inside = tables.trackings.rows_of(slot)
+    unknown = streams[~tables.knows(slot, streams)]
+    events = [_run_at_rest(tables, slot, unknown, END, Reason.QUERY_UPDATED)]  # by the options before
     if new.is_tracked:
-        engine.trackings.set_options(slot, new, engine.streams.last_times)
-    entered = np.setdiff1d(engine.members(slot), streams[inside | (visits != NO)])
+        tables.trackings.set_options(slot, new, tables.streams.last_times)
+    entered = np.setdiff1d(tables.members(slot), streams[inside | (visits != NO)])
     if new.initial is Initial.SILENT:
-        _set_visits(engine, slot, entered, np.full(entered.size, SILENT, dtype=np.int8))
+        _set_visits(tables, slot, entered, np.full(entered.size, SILENT, dtype=np.int8))
     elif new.is_tracked:
-        events.append(run_at_rest(engine, slot, entered, IN, Reason.QUERY_UPDATED))
+        events.append(_run_at_rest(tables, slot, entered, IN, Reason.QUERY_UPDATED))
     else:
-        events.append(events_at_rest(engine, slot, entered, Sign.ENTERED, Reason.QUERY_UPDATED))
+        events.append(_events_at_rest(tables, slot, entered, Sign.ENTERED, Reason.QUERY_UPDATED))
     if not new.is_tracked:
-        events.append(_make_plain(engine, slot, new.query_id))
+        events.append(_make_plain(tables, slot, new.query_id))
     return events
 
 
-def _make_plain(engine: "FeedEngine", slot: int, query_id: str) -> Events:
-    """Tell what waits of a query that is tracked no more, and keep who is a silent member."""
-    events = engine.trackings.flush(slot)
-    streams, visits, _ = engine.trackings.rows_of(slot)
-    engine.trackings.forget(slot)
-    engine.silent.begin_all(query_id, _texts(engine, streams[visits == SILENT]))
+def _make_plain(tables: FeedTables, slot: int, query_id: str) -> Events:
+    """Return the pending events of a query that is not tracked any more, and keep its silent members."""
+    events = tables.trackings.flush(slot)
+    streams, visits, _ = tables.trackings.rows_of(slot)
+    tables.trackings.forget(slot)
+    tables.silent.begin_all(query_id, _texts(tables, streams[visits == SILENT]))
     return events_of_trackings(events)
 
 
-def change_members(
-    engine: "FeedEngine", old: RegionQuery | None, new: RegionQuery, reason: Reason, due: int
+def _change_members(
+    tables: FeedTables, old: RegionQuery | None, new: RegionQuery, reason: Reason, due: int
 ) -> list[Events]:
-    """Register a query, or replace one that watched something else; return what begins and ends.
+    """Register a query, or replace one that watched something else; return the events of what begins and ends.
 
     1. Find the members before.
     2. Find the streams that are inside now.
@@ -92,88 +129,88 @@ def change_members(
     4. The visits of the members that stay go on.
     5. Let the others that are inside now enter.
     """
-    before, codes, inside = _members_before(engine, old)  # 1
+    before, codes, inside = _members_before(tables, old)  # 1
     was_tracked = old is not None and old.is_tracked
-    slot = engine.remember(new, due)
-    now = engine.members(slot)  # 2
-    exit_slot = engine.queries.exit_slot(slot)
-    if exit_slot != NO_SLOT and exit_slot in engine.regions:
-        now = np.union1d(now, np.intersect1d(inside, engine.members(exit_slot)))
+    slot = tables.remember(new, due)
+    now = tables.members(slot)  # 2
+    exit_slot = tables.queries.exit_slot(slot)
+    if exit_slot != NO_SLOT and exit_slot in tables.regions:
+        now = np.union1d(now, np.intersect1d(inside, tables.members(exit_slot)))
     if new.kind is Kind.TRANSITION:
-        now = now[:0]  # what is no crossing is nothing to it
+        now = now[:0]  # only crossings count for it
     stays = np.isin(before, now, assume_unique=True)
     events = []
     if was_tracked:  # 3
-        gone = np.setdiff1d(engine.trackings.rows_of(slot)[0], before[stays])
-        events.append(run_at_rest(engine, slot, gone, END, reason))
+        gone = np.setdiff1d(tables.trackings.rows_of(slot)[0], before[stays])
+        events.append(_run_at_rest(tables, slot, gone, END, reason))
     elif old is not None:
-        left = end_silent(engine, new.query_id, before[~stays])
-        events.append(events_at_rest(engine, slot, left, Sign.LEFT, reason))
+        left = _end_silent(tables, new.query_id, before[~stays])
+        events.append(_events_at_rest(tables, slot, left, Sign.LEFT, reason))
     if was_tracked and (not new.is_tracked or new.kind is not (old.kind if old else None)):  # 4
-        engine.trackings.forget(slot)
+        tables.trackings.forget(slot)
     if new.is_tracked:
-        engine.trackings.set_options(slot, new, engine.streams.last_times)
-        _set_visits(engine, slot, before[stays], codes[stays])
+        tables.trackings.set_options(slot, new, tables.streams.last_times)
+        _set_visits(tables, slot, before[stays], codes[stays])
         if not was_tracked:
-            end_silent(engine, new.query_id, before[stays])
+            _end_silent(tables, new.query_id, before[stays])
     elif was_tracked:
-        engine.silent.begin_all(new.query_id, _texts(engine, before[stays][codes[stays] == SILENT]))
+        tables.silent.begin_all(new.query_id, _texts(tables, before[stays][codes[stays] == SILENT]))
     entered = np.setdiff1d(now, before, assume_unique=True)  # 5
     silently = new.initial is Initial.SILENT
     if new.is_tracked and silently:
-        _set_visits(engine, slot, entered, np.full(entered.size, SILENT, dtype=np.int8))
+        _set_visits(tables, slot, entered, np.full(entered.size, SILENT, dtype=np.int8))
     elif new.is_tracked:
-        events.append(run_at_rest(engine, slot, entered, IN, reason))
+        events.append(_run_at_rest(tables, slot, entered, IN, reason))
     elif silently:
-        engine.silent.begin_all(new.query_id, _texts(engine, entered))
+        tables.silent.begin_all(new.query_id, _texts(tables, entered))
     else:
-        events.append(events_at_rest(engine, slot, entered, Sign.ENTERED, reason))
+        events.append(_events_at_rest(tables, slot, entered, Sign.ENTERED, reason))
     return events
 
 
-def _set_visits(engine: "FeedEngine", slot: int, streams: Int32s, visits: Int8s) -> None:
+def _set_visits(tables: FeedTables, slot: int, streams: Int32s, visits: Int8s) -> None:
     if streams.size:
-        engine.trackings.set_visits(slot, streams, visits)
+        tables.trackings.set_visits(slot, streams, visits)
 
 
-def _members_before(engine: "FeedEngine", query: RegionQuery | None) -> tuple[Int32s, Int8s, Int32s]:
+def _members_before(tables: FeedTables, query: RegionQuery | None) -> tuple[Int32s, Int8s, Int32s]:
     """Return the members, ascending, their visits (EMITTED or SILENT), and the streams that were inside."""
     if query is None:
         return _no_slots(), np.empty(0, dtype=np.int8), _no_slots()
-    slot = engine.queries.slot(query.query_id)
+    slot = tables.queries.slot(query.query_id)
     if not query.is_tracked:
-        members = engine.members(slot)
-        return members, _visits_of_plain(engine, query.query_id, members), members
-    streams, visits, inside = engine.trackings.rows_of(slot)
+        members = tables.members(slot)
+        return members, _visits_of_plain(tables, query.query_id, members), members
+    streams, visits, inside = tables.trackings.rows_of(slot)
     order = np.argsort(streams)
     streams, visits, inside = streams[order], visits[order], inside[order]
     return streams[visits != NO], visits[visits != NO], streams[inside]
 
 
-def _visits_of_plain(engine: "FeedEngine", query_id: str, members: Int32s) -> Int8s:
-    silent = [engine.silent.is_silent(query_id, text) for text in _texts(engine, members)] if engine.silent else False
+def _visits_of_plain(tables: FeedTables, query_id: str, members: Int32s) -> Int8s:
+    silent = [tables.silent.is_silent(query_id, text) for text in _texts(tables, members)] if tables.silent else False
     return np.where(silent, SILENT, EMITTED) * np.ones(members.size, dtype=np.int8)
 
 
-def events_at_rest(engine: "FeedEngine", slot: int, streams: Int32s, sign: Sign, reason: Reason) -> Events:
-    """Return events that no reading caused: each stream's last time and value."""
+def _events_at_rest(tables: FeedTables, slot: int, streams: Int32s, sign: Sign, reason: Reason) -> Events:
+    """Return events that no reading caused, with each stream's last time and value."""
     return some_events(
         streams.size,
         queries=np.full(streams.size, slot, dtype=np.int32),
         streams=streams,
-        moments=engine.streams.last_times[streams],
+        moments=tables.streams.last_times[streams],
         when=When.AT_READING,
         signs=sign,
         reasons=reason,
-        ordinals=engine.streams.ordinals[streams],
-        values=engine.streams.values[: engine.n_dims, streams],
+        ordinals=tables.streams.ordinals[streams],
+        values=tables.streams.values[: tables.n_dims, streams],
     )
 
 
-def run_at_rest(engine: "FeedEngine", slot: int, streams: Int32s, action: int, reason: Reason) -> Events:
-    """Return what tracked pairs tell when ``action`` happens to them at their streams' last readings."""
+def _run_at_rest(tables: FeedTables, slot: int, streams: Int32s, action: int, reason: Reason) -> Events:
+    """Return what trackings emit when ``action`` happens to them at their streams' last readings."""
     n = streams.size
-    times = engine.streams.last_times[streams]
+    times = tables.streams.last_times[streams]
     items = TrackingItems(
         queries=np.full(n, slot, dtype=np.int32),
         streams=streams.astype(np.int32),
@@ -182,23 +219,23 @@ def run_at_rest(engine: "FeedEngine", slot: int, streams: Int32s, action: int, r
         actions=np.full(n, action, dtype=np.int8),
         reasons=np.full(n, reason, dtype=np.int8),
         event_times=times,
-        ordinals=engine.streams.ordinals[streams],
+        ordinals=tables.streams.ordinals[streams],
         rows=np.full(n, -1, dtype=np.int32),
         passes=np.zeros(n, dtype=np.int32),
-        values=np.ascontiguousarray(engine.streams.values[: engine.n_dims, streams]),
+        values=np.ascontiguousarray(tables.streams.values[: tables.n_dims, streams]),
     )
-    return events_of_trackings(engine.trackings.run(items, NEVER))
+    return events_of_trackings(tables.trackings.run(items, NEVER))
 
 
-def end_silent(engine: "FeedEngine", query_id: str, left: Int32s) -> Int32s:
-    """End the silent ones among the memberships that end, and return the others: those have an event."""
-    if query_id not in engine.silent.query_ids():
+def _end_silent(tables: FeedTables, query_id: str, left: Int32s) -> Int32s:
+    """End the memberships of ``left`` that are silent, and return the streams whose leave has an event."""
+    if query_id not in tables.silent.query_ids():
         return left
-    return left[engine.silent.end_all(query_id, _texts(engine, left))]
+    return left[tables.silent.end_all(query_id, _texts(tables, left))]
 
 
-def _texts(engine: "FeedEngine", slots: Int32s) -> list[str]:
-    return [engine.streams.text_of(int(slot)) for slot in slots]
+def _texts(tables: FeedTables, slots: Int32s) -> list[str]:
+    return [tables.streams.text_of(int(slot)) for slot in slots]
 
 
 def _no_slots() -> Int32s:

@@ -1,35 +1,31 @@
-"""Events of passes: regions that a stream went through between two readings."""
-
-from typing import TYPE_CHECKING
+"""Events of passes: a stream went through a region between two readings."""
 
 import numpy as np
 
+from bmq.engines.feed.feed_tables import FeedTables
 from bmq.engines.feed.pass_search import short_way
 from bmq.engines.feed.slot_events import Events, When, no_events, some_events
 from bmq.engines.feed.watched_regions import Steps
 from bmq.index.stream_table import Chained
 from bmq.records import Bools, Float64s, Int32s, Int64s, Reason, Sign
 
-if TYPE_CHECKING:
-    from bmq.engines.feed.feed_engine import FeedEngine
 
-
-def find_passes(engine: "FeedEngine", chained: Chained, steps: Steps) -> tuple[Events, Int32s]:
+def find_passes(tables: FeedTables, chained: Chained, steps: Steps) -> tuple[Events, Int32s]:
     """Return + and - of each visit between two readings, and the visit that each number in their ``passes`` stands for.
 
-    Only queries with `passes`, in scope at both readings. The time is that of the straight line, rounded to the
-    nearest millisecond, half to even. Cost: as `Passes.find`.
+    A visit counts if its query has `passes` and its scope holds both readings. The times are those of the straight
+    line between the readings, rounded to the nearest millisecond, half to even. Cost: as `Passes.find`.
     """
     moved = np.flatnonzero(chained.moved)
-    none = no_events(engine.n_dims), np.zeros(1, dtype=np.int32)
+    none = no_events(tables.n_dims), np.zeros(1, dtype=np.int32)
     if not moved.size:
         return none
     at = steps.at(moved)
-    visits = engine.passes.find(at.previous, at.values)
+    visits = tables.passes.find(at.previous, at.values)
     if not visits.rows.size:
         return none
     rows, queries = moved[visits.rows], visits.queries
-    in_scope = _in_scope(engine, steps, rows, queries)
+    in_scope = _in_scope(tables, steps, rows, queries)
     rows, queries = rows[in_scope], queries[in_scope]
     if not rows.size:
         return none
@@ -37,10 +33,10 @@ def find_passes(engine: "FeedEngine", chained: Chained, steps: Steps) -> tuple[E
     numbers = np.tile(visits.numbers[in_scope], 2)
     fractions = np.concatenate([visits.begins[in_scope], visits.ends[in_scope]])
     signs = np.repeat(np.array([Sign.ENTERED, Sign.LEFT], dtype=np.int8), rows.size // 2)
-    # At one place, what is left before what is entered, but for a region that is both there.
+    # At one place, leaves come before enters, except in a region that the stream enters and leaves there.
     is_point = np.tile(visits.begins[in_scope] == visits.ends[in_scope], 2)
     turns = np.where(is_point & (signs == Sign.LEFT), 2, signs)
-    order = np.lexsort((engine.queries.order_by_id(queries), turns, fractions, rows))
+    order = np.lexsort((tables.queries.order_by_id(queries), turns, fractions, rows))
     rows, queries, signs, fractions = rows[order], queries[order], signs[order], fractions[order]
     begins, ends = chained.previous_times[rows], chained.event_times[rows]
     events = some_events(
@@ -52,7 +48,7 @@ def find_passes(engine: "FeedEngine", chained: Chained, steps: Steps) -> tuple[E
         signs=signs,
         reasons=Reason.MOVED,
         ordinals=chained.ordinals[rows],
-        values=_points(engine, steps.previous[:, rows], steps.values[:, rows], fractions),
+        values=_points(tables, steps.previous[:, rows], steps.values[:, rows], fractions),
         rows=rows.astype(np.int32),
         event_times=times_on_way(begins, ends, fractions),
         passes=np.arange(1, rows.size + 1, dtype=np.int32),
@@ -63,29 +59,29 @@ def find_passes(engine: "FeedEngine", chained: Chained, steps: Steps) -> tuple[E
 def times_on_way(begins: Int64s, ends: Int64s, fractions: Float64s) -> Int64s:
     """Return the times, epoch ms, at fractions of the ways from begin to end, rounded half to even."""
     twice = 2 * (ends - begins) * fractions
-    # 7/10 of 45 ms is 31.5 and as floats a little less: what is as near to a half as rounding can tell is one.
+    # 7/10 of 45 ms is 31.5, but a little less in floats: a number that only rounding tells from a half is a half.
     halves = np.rint(twice)
     is_half = np.abs(twice - halves) <= 4 * np.spacing(halves)
     return begins + np.rint(np.where(is_half, halves, twice) / 2).astype(np.int64)
 
 
-def _in_scope(engine: "FeedEngine", steps: Steps, rows: Int64s, queries: Int32s) -> Bools:
+def _in_scope(tables: FeedTables, steps: Steps, rows: Int64s, queries: Int32s) -> Bools:
     in_scope = np.ones(rows.size, dtype=np.bool_)
     by_query = np.argsort(queries, kind="stable")
     slots, starts = np.unique(queries[by_query], return_index=True)
     for slot, visits in zip(slots.tolist(), np.split(by_query, starts[1:]), strict=True):
-        named, where = engine.regions.named(slot), engine.queries.query(slot).where
+        named, where = tables.regions.named(slot), tables.queries.query(slot).where
         if named is not None:
             in_scope[visits] &= np.isin(steps.streams[rows[visits]], named)
         if where and steps.codes is not None and steps.previous_codes is not None:
             for codes in (steps.previous_codes, steps.codes):
-                in_scope[visits] &= engine.regions.attributes.fits_where(where, codes[rows[visits]])
+                in_scope[visits] &= tables.regions.attributes.fits_where(where, codes[rows[visits]])
     return in_scope
 
 
-def _points(engine: "FeedEngine", previous: Float64s, current: Float64s, fractions: Float64s) -> Float64s:
-    if not engine.feed.lonlat:
-        # Halved, which rounds none: the way from the least float to the largest is one then.
+def _points(tables: FeedTables, previous: Float64s, current: Float64s, fractions: Float64s) -> Float64s:
+    if not tables.feed.lonlat:
+        # Halving rounds nothing, and makes the way from the least float to the largest finite.
         points: Float64s = 2 * (previous / 2 + (current / 2 - previous / 2) * fractions)
         return points
     way = current - previous

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from bmq.records import Bools, Int32s, Int64s, Kind, RegionQuery
+from bmq.records import Bools, Int8s, Int32s, Int64s, Kind, RegionQuery
 
 INITIAL_QUERIES = 64  # doubles as needed
 FOREVER = np.iinfo(np.int64).max  # in place of a duration or a due that there is none of
@@ -21,7 +21,7 @@ NO_SLOT = -1
 
 
 class QueryTable:
-    """Queries of one feed by slot. Memory: 25 bytes a query and its record."""
+    """Queries of one feed by slot. Memory: 26 bytes a query and its record."""
 
     def __init__(self) -> None:
         self._slots: dict[str, int] = {}
@@ -31,6 +31,7 @@ class QueryTable:
         self.owners: Int32s = np.empty(INITIAL_QUERIES, dtype=np.int32)
         self.tracked: Bools = np.zeros(INITIAL_QUERIES, dtype=np.bool_)
         self.n_tracked = 0
+        self.kinds: Int8s = np.zeros(INITIAL_QUERIES, dtype=np.int8)  # numbers; of an exit slot that of its query
         self.n_of_kind: Counter[Kind] = Counter()
         self._ranks: Int64s | None = None  # by slot, of the query ids; None: not known since a slot was taken
         self.stream_ttls: Int64s = np.full(INITIAL_QUERIES, FOREVER, dtype=np.int64)
@@ -70,6 +71,7 @@ class QueryTable:
         else:
             self.n_of_kind[self.query(slot).kind] -= 1
         self._queries[slot] = query
+        self.kinds[slot] = query.kind.number
         self.n_of_kind[query.kind] += 1
         self._set_tracked(slot, is_tracked=query.is_tracked)
         self._set_stream_ttl(slot, stream_ttl)
@@ -81,6 +83,7 @@ class QueryTable:
                 exit_slot = self._take_slot(query)
                 self.exit_slots[slot] = exit_slot
             self._queries[self.exit_slots[slot]] = query
+            self.kinds[self.exit_slots[slot]] = query.kind.number
             self.owners[self.exit_slots[slot]] = slot
         return slot
 
@@ -143,6 +146,7 @@ class QueryTable:
             self.owners = np.append(self.owners, np.empty_like(self.owners))
             self.exit_slots = np.append(self.exit_slots, np.full_like(self.exit_slots, NO_SLOT))
             self.tracked = np.append(self.tracked, np.zeros_like(self.tracked))
+            self.kinds = np.append(self.kinds, np.zeros_like(self.kinds))
             self.stream_ttls = np.append(self.stream_ttls, np.full_like(self.stream_ttls, FOREVER))
         return slot
 
@@ -167,6 +171,7 @@ class QueryTable:
             query = self.query(slot)
             assert self.owners[slot] == slot
             assert self.tracked[slot] == query.is_tracked
+            assert self.kinds[slot] == query.kind.number
             assert (query.exit_region is not None) == (slot in with_exit)
         assert np.array_equal(self.owners[exit_slots], with_exit)
         assert +self.n_of_kind == Counter(query.kind for query in self.queries())

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from bmq.records import NEVER, Bools, Float64s, Int8s, Int32s, Int64s
+from bmq.records import NEVER, Bools, Family, Float64s, Int8s, Int32s, Int64s, Kind, are_of_family
 from bmq.records.column_records import take
 
 T = TypeVar("T", bound=np.generic)
@@ -38,7 +38,7 @@ class Events:
     queries, streams : int32[n], slots.
     moments : int64[n], epoch ms at which it was decided: of the reading, or the due of a timer.
     whens : int8[n], `When`.
-    signs, reasons : int8[n].
+    signs, reasons, kinds : int8[n], as in `Crossings`.
     event_times : int64[n], what the event says: the crossing's time where it was confirmed later.
     ordinals : int32[n], as in `Crossings`.
     confirmed_times, began : int64[n], NEVER where the event has none.
@@ -53,6 +53,7 @@ class Events:
     whens: Int8s
     signs: Int8s
     reasons: Int8s
+    kinds: Int8s
     event_times: Int64s
     ordinals: Int32s
     confirmed_times: Int64s
@@ -78,13 +79,14 @@ def some_events(
     when: When,
     signs: Int8s | int,
     reasons: Int8s | int,
+    kinds: Int8s | int = Kind.BORDER.number,
     ordinals: Int32s,
     values: Float64s,
     rows: Int32s | int = -1,
     event_times: Int64s | None = None,
     passes: Int32s | int = 0,
 ) -> Events:
-    """Return ``n`` events of one sort; one number stands for all rows."""
+    """Return ``n`` events; one number stands for all rows. They are crossings unless ``kinds`` says otherwise."""
     never = np.broadcast_to(np.int64(NEVER), n)
     return Events(
         queries=_column(queries, n, np.int32),
@@ -93,6 +95,7 @@ def some_events(
         whens=_column(int(when), n, np.int8),
         signs=_column(signs, n, np.int8),
         reasons=_column(reasons, n, np.int8),
+        kinds=_column(kinds, n, np.int8),
         event_times=moments if event_times is None else event_times,
         ordinals=ordinals,
         confirmed_times=never,
@@ -136,9 +139,9 @@ def emit_order(events: Events, ranks: Int64s) -> npt.NDArray[np.intp]:
     then transitions, then what match and select queries report, each by query id (docs/semantics.md, order). Timers
     of one moment by stream, so that what ends with one stream stays together: it may become one message. O(n log n).
     """
-    # By sign -, none, +: leaves first, levels last.
-    sort = np.array([1, 4, 2])[events.signs + 1]
-    sort[events.began != NEVER] = 3
+    sort = np.array([1, 0, 2])[events.signs + 1]  # leaves before enters
+    sort[are_of_family(events.kinds, Family.TRANSITION)] = 3
+    sort[are_of_family(events.kinds, Family.LEVEL)] = 4
     sort[events.passes > 0] = 0
     sort[events.whens != When.AT_READING] = 0
     return np.lexsort((ranks, events.passes, sort, events.streams, events.rows, events.whens, events.moments))

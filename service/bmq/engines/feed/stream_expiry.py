@@ -1,19 +1,19 @@
-"""Streams that say nothing for too long: who is unknown again, and since when.
+"""Streams that fall silent: which queries do not know them any more, and from when on.
 
-A stream whose last reading was at p is unknown to a query with `stream_ttl` T from p + T on, to all queries where the
-feed has one. Its memberships end then; its next reading is first sight. Both follow from the last reading and the
-clock, so nothing is kept of it:
+If a stream's last reading was at p, a query with `stream_ttl` T does not know the stream from p + T on. If the feed has
+a `stream_ttl`, this holds for all queries. The memberships of the stream end then, and its next reading is first sight.
+Both follow from the last reading and the clock, so no table keeps them:
 
     p ──────────────── p + T ──────────── t          t - p > T: left at p + T, first sight at t
     p ──────────────── p + T ────── clock            clock > p + T, and no reading: left at p + T
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bmq.engines.feed.feed_tables import FeedTables
 from bmq.engines.feed.query_table import FOREVER
 from bmq.engines.feed.slot_events import Events, When, no_events, some_events
 from bmq.engines.feed.watched_regions import Steps
@@ -21,25 +21,19 @@ from bmq.index.stream_table import Chained
 from bmq.records import NEVER, Bools, Float64s, Int32s, Int64s, Reason, Sign
 from bmq.records.column_records import concat
 
-if TYPE_CHECKING:
-    from bmq.engines.feed.feed_engine import FeedEngine
-
-# Distinct `stream_ttl` that are remembered: queries come and go. Fewer than are in use: all streams are looked at.
-DUES_MOST = 10_000
-
 
 @dataclass(frozen=True, slots=True)
 class Expiries:
-    """Streams that became unknown.
+    """Streams that queries do not know any more.
 
     Attributes
     ----------
     streams : int32[n], slots.
     moments : int64[n], epoch ms, p + T.
-    ttls : int64[n], unknown to the queries with this `stream_ttl`; FOREVER: to those without one.
+    ttls : int64[n], the `stream_ttl` of the queries that do not know the stream; FOREVER: the queries without one.
     ordinals : int32[n]
-        0, but where the clock was past p + T before the reading at p came: how many came before it at p. An event id
-        needs it, since each of them ends the same way.
+        0, unless the clock was past p + T before the reading at p came: then the number of the stream's readings
+        before it at p. The event id needs this number, because each of these readings has the same end.
     values : float64[d, n], codes : int32[n] or None
         What the stream was at p.
     """
@@ -58,10 +52,11 @@ class Silences:
 
     Attributes
     ----------
-    expiries : the streams that became unknown.
-    leaves : their leaves, of all regions that held them.
-    first_sights : enters at readings of streams that were known to the feed, and unknown to the query.
-    lengths : int64[rows], for each reading how long the stream was silent before it, as far as it counts for a query.
+    expiries : the streams that queries do not know any more.
+    leaves : one for each stream in ``expiries`` and each region that held it.
+    first_sights : enters at readings of streams that the feed knew and the query did not.
+    lengths : int64[rows], ms of silence before each reading, as far as it counts for a query;
+        None: no query has a `stream_ttl`, or there are no readings.
     """
 
     expiries: Expiries
@@ -69,100 +64,64 @@ class Silences:
     first_sights: Events
     lengths: Int64s | None
 
-    def cover(self, engine: "FeedEngine", at_readings: Events) -> Bools:
-        """Return which events are of queries to which the stream was unknown: `first_sights` has what is so."""
+    def cover(self, tables: FeedTables, at_readings: Events) -> Bools:
+        """Return which events are of queries that did not know the stream: `first_sights` replaces these events."""
         if self.lengths is None:
             return np.zeros(len(at_readings), dtype=np.bool_)
-        ttls = engine.queries.stream_ttls[engine.queries.owners[at_readings.queries]]
+        ttls = tables.queries.stream_ttls[tables.queries.owners[at_readings.queries]]
         covered: Bools = self.lengths[at_readings.rows] > ttls
         return covered
 
 
-class SilenceDues:
-    """For each `stream_ttl` a time before which no stream becomes silent by it, so that not all need be looked at."""
+def find_silences(tables: FeedTables, chained: Chained | None, steps: Steps | None, settled: int) -> Silences:
+    """Return what silence does in a batch; the stream table has applied the readings, and forgets silent streams here.
 
-    def __init__(self) -> None:
-        self._dues: dict[int, int] = {}  # ms -> epoch ms; absent: not known
-
-    def take(self, event_times: Int64s) -> None:
-        """Take note that streams had readings at these times."""
-        if self._dues and event_times.size:
-            earliest = int(event_times.min())
-            self._dues = {ttl: min(due, earliest + ttl) for ttl, due in self._dues.items()}
-
-    def forget(self) -> None:
-        """Know nothing any more: streams were changed otherwise."""
-        self._dues.clear()
-
-    def passed(self, ttls: Sequence[int], settled: int) -> list[int]:
-        """Return the ttls by which some stream may have become silent before ``settled``."""
-        return [ttl for ttl in ttls if self._dues.get(ttl, NEVER) < settled]
-
-    def set(self, ttl: int, last_times: Int64s, settled: int) -> None:
-        """Take note that ``settled`` has come, and what had become silent by it has been told."""
-        if len(self._dues) > DUES_MOST:
-            self._dues.clear()
-        least = int(np.min(last_times, where=last_times >= settled - ttl, initial=FOREVER))
-        self._dues[ttl] = FOREVER if least == FOREVER else least + ttl
-
-    def _check(self, last_times: Int64s, settled: int) -> None:
-        """State every invariant; for tests."""
-        for ttl, due in self._dues.items():
-            waiting = last_times[last_times >= settled - ttl]
-            assert (waiting >= due - ttl).all(), "a stream becomes silent before the time that is remembered"
-
-
-def find_silences(engine: "FeedEngine", chained: Chained | None, steps: Steps | None, settled: int) -> Silences:
-    """Return what silence does in a batch whose readings the stream table has taken; streams it ended are forgotten.
-
-    Cost: beside the readings, a comparison for each stream and each distinct `stream_ttl` by which one may be silent.
+    Cost: beside the readings, one comparison for each stream and each distinct `stream_ttl` that may have passed.
     """
     found = []
     lengths = None
-    first_sights = no_events(engine.n_dims)
-    by_query = sorted(engine.queries.stream_ttl_counts)
+    first_sights = no_events(tables.n_dims)
+    by_query = sorted(tables.queries.stream_ttl_counts)
     if chained is not None and steps is not None:
         if by_query:
-            elapsed, earlier = _silence_before(engine, chained)
+            elapsed, earlier = _silence_before(tables, chained)
             lengths = np.where(chained.moved, np.maximum(elapsed, earlier), 0)
             found += [
-                _before_readings(engine, chained, steps, np.flatnonzero((elapsed > ttl) & (earlier <= ttl)), ttl, ttl)
+                _before_readings(tables, chained, steps, np.flatnonzero((elapsed > ttl) & (earlier <= ttl)), ttl, ttl)
                 for ttl in by_query
             ]
-            first_sights = _first_sights(engine, chained, steps, lengths, by_query[0])
+            first_sights = _first_sights(tables, chained, steps, lengths, by_query[0])
         if chained.returned is not None:
-            ttl = engine.feed.stream_ttl_ms
+            ttl = tables.feed.stream_ttl_ms
             assert ttl is not None
-            found.append(_before_readings(engine, chained, steps, np.flatnonzero(chained.returned), ttl, FOREVER))
-    found += _at_end(engine, chained, settled, by_query)
-    expiries = _join([one for one in found if one.streams.size], engine)
-    return Silences(expiries, _leaves(engine, expiries), first_sights, lengths)
+            found.append(_before_readings(tables, chained, steps, np.flatnonzero(chained.returned), ttl, FOREVER))
+    found += _at_end(tables, chained, settled, by_query)
+    expiries = _concat_expiries([one for one in found if one.streams.size], tables)
+    return Silences(expiries, _leaves(tables, expiries), first_sights, lengths)
 
 
-def _silence_before(engine: "FeedEngine", chained: Chained) -> tuple[Int64s, Int64s]:
-    """Return for each reading the time since the one before, and how much of it had gone by before the batch."""
+def _silence_before(tables: FeedTables, chained: Chained) -> tuple[Int64s, Int64s]:
+    """Return the time between each reading and the one before, and the part of it before this batch, int64[rows]."""
     known = chained.moved if chained.returned is None else chained.moved | chained.returned
     elapsed = np.where(known, chained.event_times - chained.previous_times, 0)
     earlier = np.zeros_like(elapsed)
-    if engine.settled != NEVER:
+    if tables.settled != NEVER:
         first = np.zeros(known.size, dtype=np.bool_)
         first[np.unique(chained.slots, return_index=True)[1]] = True
         first &= known
-        earlier[first] = engine.settled - chained.previous_times[first]
+        earlier[first] = tables.settled - chained.previous_times[first]
     return elapsed, earlier
 
 
-def _before_readings(
-    engine: "FeedEngine", chained: Chained, steps: Steps, rows: Int64s, ttl: int, tag: int
-) -> Expiries:
+def _before_readings(tables: FeedTables, chained: Chained, steps: Steps, rows: Int64s, ttl: int, tag: int) -> Expiries:
     moments = chained.previous_times[rows] + ttl
     ordinals = np.zeros(rows.size, dtype=np.int32)
-    if (moments < engine.settled).any():
-        # The reading before is one of this batch: what an earlier one left behind the clock, it also ended.
+    if (moments < tables.settled).any():
+        # The reading before is in this batch: an earlier batch ended what its own readings left behind the clock.
         by_stream = np.argsort(chained.slots, kind="stable")
         before = np.zeros_like(by_stream)
         before[by_stream[1:]] = by_stream[:-1]
-        ordinals[:] = np.where(moments < engine.settled, chained.ordinals[before[rows]], 0)
+        ordinals[:] = np.where(moments < tables.settled, chained.ordinals[before[rows]], 0)
     return Expiries(
         chained.slots[rows],
         moments,
@@ -173,9 +132,9 @@ def _before_readings(
     )
 
 
-def _at_end(engine: "FeedEngine", chained: Chained | None, settled: int, by_query: list[int]) -> Iterator[Expiries]:
-    """Yield the streams whose silence ended by ``settled`` without a reading."""
-    streams, dues, of_feed = engine.streams, engine.silence_dues, engine.feed.stream_ttl_ms
+def _at_end(tables: FeedTables, chained: Chained | None, settled: int, by_query: list[int]) -> Iterator[Expiries]:
+    """Yield the streams that fell silent before ``settled`` and had no reading after that."""
+    streams, dues, of_feed = tables.streams, tables.silence_dues, tables.feed.stream_ttl_ms
     if settled == NEVER:
         return
     times = streams.last_times
@@ -184,31 +143,31 @@ def _at_end(engine: "FeedEngine", chained: Chained | None, settled: int, by_quer
     if passed and chained is not None:
         touched[chained.slots] = True
     for ttl in passed:
-        # Those not touched were told when the clock passed their due, unless it passes only now.
-        is_new = touched | (times >= engine.settled - ttl) if engine.settled != NEVER else True
+        # A stream without a reading in this batch is new here only if the clock passes its due now.
+        is_new = touched | (times >= tables.settled - ttl) if tables.settled != NEVER else True
         slots = np.flatnonzero((times != NEVER) & (times < settled - ttl) & is_new).astype(np.int32)
         dues.set(ttl, times, settled)
-        yield _of_table(engine, slots, ttl, ttl)
+        yield _of_table(tables, slots, ttl, ttl)
     if of_feed is not None and dues.passed([of_feed], settled):
         slots = streams.silent_slots(settled)
-        expiries = _of_table(engine, slots, of_feed, FOREVER)
+        expiries = _of_table(tables, slots, of_feed, FOREVER)
         streams.forget(slots)
         dues.set(of_feed, times, settled)
         yield expiries
 
 
-def _of_table(engine: "FeedEngine", slots: Int32s, ttl: int, tag: int) -> Expiries:
-    values, codes = engine.split_codes(engine.streams.values[:, slots])
-    moments = engine.streams.last_times[slots] + ttl
-    ordinals = np.where(moments < engine.settled, engine.streams.ordinals[slots], 0).astype(np.int32)
+def _of_table(tables: FeedTables, slots: Int32s, ttl: int, tag: int) -> Expiries:
+    values, codes = tables.split_codes(tables.streams.values[:, slots])
+    moments = tables.streams.last_times[slots] + ttl
+    ordinals = np.where(moments < tables.settled, tables.streams.ordinals[slots], 0).astype(np.int32)
     return Expiries(slots, moments, np.full(slots.size, tag, dtype=np.int64), ordinals, values, codes)
 
 
-def _leaves(engine: "FeedEngine", expiries: Expiries) -> Events:
+def _leaves(tables: FeedTables, expiries: Expiries) -> Events:
     if not expiries.streams.size:
-        return no_events(engine.n_dims)
-    inside = engine.regions.inside(expiries.streams, np.ascontiguousarray(expiries.values), expiries.codes)
-    ttls = engine.queries.stream_ttls[engine.queries.owners[inside.queries]]
+        return no_events(tables.n_dims)
+    inside = tables.regions.inside(expiries.streams, np.ascontiguousarray(expiries.values), expiries.codes)
+    ttls = tables.queries.stream_ttls[tables.queries.owners[inside.queries]]
     chosen = ttls == expiries.ttls[inside.rows]
     rows, slots = inside.rows[chosen], inside.queries[chosen]
     return some_events(
@@ -224,13 +183,13 @@ def _leaves(engine: "FeedEngine", expiries: Expiries) -> Events:
     )
 
 
-def _first_sights(engine: "FeedEngine", chained: Chained, steps: Steps, lengths: Int64s, shortest_ttl: int) -> Events:
+def _first_sights(tables: FeedTables, chained: Chained, steps: Steps, lengths: Int64s, shortest_ttl: int) -> Events:
     rows = np.flatnonzero(lengths > shortest_ttl)
     if not rows.size:
-        return no_events(engine.n_dims)
+        return no_events(tables.n_dims)
     at = steps.at(rows)
-    inside = engine.regions.inside(at.streams, at.values, at.codes)
-    ttls = engine.queries.stream_ttls[engine.queries.owners[inside.queries]]
+    inside = tables.regions.inside(at.streams, at.values, at.codes)
+    ttls = tables.queries.stream_ttls[tables.queries.owners[inside.queries]]
     chosen = lengths[rows[inside.rows]] > ttls
     rows, slots = rows[inside.rows[chosen]], inside.queries[chosen]
     return some_events(
@@ -247,10 +206,10 @@ def _first_sights(engine: "FeedEngine", chained: Chained, steps: Steps, lengths:
     )
 
 
-def _join(parts: list[Expiries], engine: "FeedEngine") -> Expiries:
+def _concat_expiries(parts: list[Expiries], tables: FeedTables) -> Expiries:
     if not parts:
         none = np.empty(0, dtype=np.int64)
-        codes = np.empty(0, dtype=np.int32) if engine.feed.attributes else None
+        codes = np.empty(0, dtype=np.int32) if tables.feed.attributes else None
         slots = np.empty(0, dtype=np.int32)
-        return Expiries(slots, none, none, slots, np.empty((engine.n_dims, 0)), codes)
+        return Expiries(slots, none, none, slots, np.empty((tables.n_dims, 0)), codes)
     return concat(parts)

@@ -1,17 +1,20 @@
-"""What the crossings of regions mean for the tracked pairs, and back: items for `pairs`, and events of what they tell.
+"""Turn crossings of regions into items of trackings, and what trackings emit into events.
 
-region entered ──► IN                     without an exit region: region left ──► OUT
-exit region left ──► OUT                  with one: only its leaving counts
-stream or query ends ──► END, for every pair there may be
+    region entered          ──► IN
+    region left             ──► OUT     if the query has no exit region
+    exit region left        ──► OUT
+    stream or query ends    ──► END     for every tracking that there may be
+
+Knows which slot is which region, and not what a tracking does with an item.
 """
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bmq.engines.feed.endings import TrackingEnds
+from bmq.engines.feed.feed_tables import FeedTables
 from bmq.engines.feed.query_table import NO_SLOT
 from bmq.engines.feed.slot_events import Events, When
 from bmq.engines.feed.stream_expiry import Expiries
@@ -19,20 +22,17 @@ from bmq.engines.tracking.tracking_items import TrackingEvents, TrackingItems
 from bmq.engines.tracking.trackings import AT_QUERY_EXPIRY, AT_READING, AT_STREAM_EXPIRY, END, IN, OUT
 from bmq.records import Float64s, Int32s, Int64s, Reason
 
-if TYPE_CHECKING:
-    from bmq.engines.feed.feed_engine import FeedEngine
 
-
-def items_of_crossings(engine: "FeedEngine", events: Events) -> TrackingItems:
-    """Return the items that crossings by readings are; ``events`` are those of the regions of tracked queries."""
+def items_of_crossings(tables: FeedTables, events: Events) -> TrackingItems:
+    """Return the items of the crossings by readings; ``events`` are those of the regions of tracked queries."""
     events = events.where(events.whens == When.AT_READING)
-    owners = engine.queries.owners[events.queries]
-    with_exit = engine.queries.exit_slots[owners] != NO_SLOT
+    owners = tables.queries.owners[events.queries]
+    with_exit = tables.queries.exit_slots[owners] != NO_SLOT
     is_exit = events.queries != owners
     entered = (events.signs > 0) & ~is_exit
     left = (events.signs < 0) & (is_exit | ~with_exit)
     counts = np.flatnonzero(entered | left)
-    # In the order in which one reading is emitted, so that a pass comes before what follows it.
+    # In the order in which the events of one reading are emitted, so that a pass comes before what follows it.
     counts = counts[np.lexsort((events.passes[counts], events.rows[counts]))]
     events, owners = events.where(counts), owners[counts]
     return TrackingItems(
@@ -51,11 +51,11 @@ def items_of_crossings(engine: "FeedEngine", events: Events) -> TrackingItems:
 
 
 def items_of_ends(
-    engine: "FeedEngine", items: TrackingItems, expiries: Expiries, tracking_ends: Sequence[TrackingEnds]
+    tables: FeedTables, items: TrackingItems, expiries: Expiries, tracking_ends: Sequence[TrackingEnds]
 ) -> list[TrackingItems]:
-    """Return the ends of all pairs of streams that became unknown, and of queries that ended.
+    """Return the ends of the trackings of streams that fell silent, and of queries that ended.
 
-    A pair that there is not has nothing to end, so those that this batch may make are named, too.
+    The ends include the trackings that this batch may begin; an end without a tracking does nothing.
     """
     ends = [
         _ends(end.queries, end.streams, end.moments, AT_QUERY_EXPIRY, Reason.QUERY_EXPIRED, end.values)
@@ -63,7 +63,7 @@ def items_of_ends(
     ]
     if not expiries.streams.size:
         return ends
-    queries, streams = _pairs_of(engine, np.unique(expiries.streams), items)
+    queries, streams = _trackings_of(tables, np.unique(expiries.streams), items)
     order = np.argsort(expiries.streams, kind="stable")
     expiring = expiries.streams[order]
     first = np.searchsorted(expiring, streams, side="left")
@@ -71,7 +71,7 @@ def items_of_ends(
     which = np.repeat(np.arange(counts.size), counts)
     within = np.arange(which.size) - np.repeat(np.cumsum(counts) - counts, counts)
     rows = order[first[which] + within]
-    of_query = engine.queries.stream_ttls[queries[which]] == expiries.ttls[rows]
+    of_query = tables.queries.stream_ttls[queries[which]] == expiries.ttls[rows]
     which, rows = which[of_query], rows[of_query]
     ends.append(
         _ends(
@@ -87,20 +87,20 @@ def items_of_ends(
     return ends
 
 
-def _pairs_of(engine: "FeedEngine", streams: Int32s, items: TrackingItems) -> tuple[Int32s, Int32s]:
-    """Return the pairs (query, stream) of some streams that there are, and those that items may make, each once."""
+def _trackings_of(tables: FeedTables, streams: Int32s, items: TrackingItems) -> tuple[Int32s, Int32s]:
+    """Return the (query, stream) of the streams' trackings and of those that ``items`` may begin, each once."""
     made = np.isin(items.streams, streams)
-    queries, of = engine.trackings.rows_of_streams(streams)
-    # One number a pair: sorting those is many times as fast as sorting pairs.
-    pairs = np.concatenate([queries, items.queries[made]]).astype(np.int64) << 32
-    pairs = np.unique(pairs | np.concatenate([of, items.streams[made]]))
-    return (pairs >> 32).astype(np.int32), pairs.astype(np.int32)
+    queries, of = tables.trackings.rows_of_streams(streams)
+    # One number for each (query, stream): sorting numbers is many times faster than sorting rows.
+    keys = np.concatenate([queries, items.queries[made]]).astype(np.int64) << 32
+    keys = np.unique(keys | np.concatenate([of, items.streams[made]]))
+    return (keys >> 32).astype(np.int32), keys.astype(np.int32)
 
 
 def events_of_trackings(emitted: TrackingEvents) -> Events:
-    """Return what the pairs emitted as events."""
+    """Return what the trackings emitted, as events."""
     columns = {field.name: getattr(emitted, field.name) for field in fields(Events) if field.name != "whens"}
-    return Events(whens=emitted.classes, **columns)  # `When` and the classes of pairs are the same numbers
+    return Events(whens=emitted.classes, **columns)  # `When` and the classes of trackings are the same numbers
 
 
 def _ends(

@@ -6,7 +6,7 @@ import numpy as np
 
 from bmq.kernels.tracking.tracking_events import EVENT, Items
 from bmq.kernels.tracking.tracking_rows import Records
-from bmq.records import Float64s, Int8s, Int32s, Int64s
+from bmq.records import NEVER, Float64s, Int8s, Int32s, Int64s, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,7 @@ class TrackingEvents:
     moments : int64[n], epoch ms at which it is said: that of the item, or when what pending was due.
     classes : int8[n], the item's; FIRED, after AT_READING and before all others, where something pending.
     signs, reasons : int8[n], `Sign` and `Reason`.
+    kinds : int8[n], `Kind.number`.
     event_times : int64[n], epoch ms.
     ordinals : int32[n].
     confirmed_times : int64[n], epoch ms; NEVER where nothing was pending for.
@@ -64,6 +65,7 @@ class TrackingEvents:
     classes: Int8s
     signs: Int8s
     reasons: Int8s
+    kinds: Int8s
     event_times: Int64s
     ordinals: Int32s
     confirmed_times: Int64s
@@ -99,7 +101,9 @@ def as_events(parts: list[tuple[Records, Float64s]], n_dims: int, n_suppressed: 
     """Return the events of all ``parts``, arrays as of ``room``."""
     events, values = parts[0] if len(parts) == 1 else _concat(parts, n_dims)
     columns = {name: np.ascontiguousarray(events[name]) for name in EVENT.names or ()}
-    return TrackingEvents(**columns, values=np.ascontiguousarray(values.T), n_suppressed=n_suppressed)
+    # What kernels write has no kind. They set `began` in the events of a pattern, and in no other.
+    kinds = np.where(columns["began"] == NEVER, Kind.BORDER.number, Kind.TRANSITION.number).astype(np.int8)
+    return TrackingEvents(**columns, kinds=kinds, values=np.ascontiguousarray(values.T), n_suppressed=n_suppressed)
 
 
 def _concat(parts: list[tuple[Records, Float64s]], n_dims: int) -> tuple[Records, Float64s]:

@@ -1,4 +1,4 @@
-"""The border grid: the border index of the plane and beyond. A cell lists the queries whose border passes through it.
+"""The border grid, for two and more dimensions. A cell lists the queries whose border passes through it.
 
 Knows how fine the grid must be and why. The search is `kernels.border.border_grid`, changes are `layered`, and the
 proof is in docs/indexes.md.
@@ -10,7 +10,6 @@ from itertools import product
 import numpy as np
 
 from bmq.index.base import Moves
-from bmq.index.layered import GROWTH, SMALLEST_LAYER, Layered
 from bmq.index.packed import GONE, PackedQueries
 from bmq.kernels.border import grid_cells as kernel
 from bmq.kernels.border.border_grid import crossed_queries
@@ -34,25 +33,12 @@ ENTRIES_PER_CELL = 1.0
 ROOM = 0.1
 
 
-class BorderGrid(Layered):
-    """The `BorderIndex` of two and more dimensions.
+class GridCells:
+    """A table's borders by cell: those that divide each axis by strips of another axis.
 
     A move costs O(borders in the cells of its d legs). Memory, in d dimensions: 4 d entries of 12 bytes a query (3 d
     beyond the plane), 6 d at most; as many cells of 4 bytes; 16 d + 4 bytes of query table; and room for a tenth more.
     That is about 190 bytes a query in the plane, and 75 a dimension beyond, whatever the regions are.
-    """
-
-    def __init__(
-        self, n_dims: int = 2, *, growth: int = GROWTH, smallest_layer: int = SMALLEST_LAYER, room: float = ROOM
-    ) -> None:
-        super().__init__(n_dims, growth=growth, smallest_layer=smallest_layer, room=room)
-
-    def _build(self, table: PackedQueries) -> "GridCells":
-        return GridCells(table)
-
-
-class GridCells:
-    """The borders of a table by cell: the borders that divide an axis are sorted by strips of another axis.
 
     The cells have room for more entries, by the same share as the table has room for more rows.
     """

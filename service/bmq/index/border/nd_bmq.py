@@ -7,26 +7,18 @@ Knows d RS lists and each stream's place in them. The walk and the check are `ke
 import numpy as np
 
 from bmq.index.base import Moves, concat_moves
-from bmq.index.layered import Layered
 from bmq.index.packed import PackedQueries
 from bmq.kernels.border.cross_check import cross_checked_queries
 from bmq.kernels.border.rs_list import RsList, build_rs_list
 from bmq.records import Float64s, Int32s
 
 
-class NdBmq(Layered):
-    """The `BorderIndex` of any number of dimensions, as in the BMQ papers.
+class CrossCheckedLists:
+    """The RS list of each dimension, and the RS node of each stream's last reading in each of them.
 
     A move costs O(delta queries between its ends in each dimension), wherever these queries lie in the other
     dimensions. Memory, for each dimension: 24 bytes a query, 16 in its table, and 4 a stream.
     """
-
-    def _build(self, table: PackedQueries) -> "CrossCheckedLists":
-        return CrossCheckedLists(table)
-
-
-class CrossCheckedLists:
-    """The RS list of each dimension, and the RS node of each stream's last reading in each of them."""
 
     def __init__(self, table: PackedQueries) -> None:
         self._rs_lists = [build_rs_list(table.regions[:, k]) for k in range(table.regions.shape[1])]

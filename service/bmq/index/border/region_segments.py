@@ -1,13 +1,12 @@
-"""The region segment list: the border index of one dimension.
+"""The region segment list, for one dimension: the BMQ papers' RS list, without the RS nodes.
 
-Knows the delta query sets and each stream's place among them. The search is `kernels.border.line_moves`; changes are
-`layered`.
+This module knows the delta query sets and each stream's place among them. `kernels.border.line_moves` searches them,
+`layered` makes changes.
 """
 
 import numpy as np
 
 from bmq.index.base import Moves
-from bmq.index.layered import GROWTH, SMALLEST_LAYER, Layered
 from bmq.index.packed import PackedQueries
 from bmq.kernels.border import delta_sets as kernel
 from bmq.kernels.border.delta_sets import BLOCK, LOWER, UPPER, WINDOW, Places, build_delta_sets
@@ -16,22 +15,12 @@ from bmq.kernels.border.ranks import ranks_of
 from bmq.records import Float64s, Int32s
 
 
-class RegionSegmentList(Layered):
-    """The `BorderIndex` of one dimension: the RS list of the BMQ papers, without stored RS nodes.
+class RegionSegments:
+    """The delta query sets of a table of one dimension, and the RS node of each stream's last reading.
 
     A move costs O(1 + delta queries between its ends); of the delta queries that it jumps over, only a sixteenth
     counts. Memory: 9 bytes a query and 20 of query table, 16 bytes a stream.
     """
-
-    def __init__(self, *, growth: int = GROWTH, smallest_layer: int = SMALLEST_LAYER) -> None:
-        super().__init__(1, growth=growth, smallest_layer=smallest_layer)
-
-    def _build(self, table: PackedQueries) -> "RegionSegments":
-        return RegionSegments(table)
-
-
-class RegionSegments:
-    """The delta query sets of a table of one dimension, and the RS node of each stream's last reading."""
 
     def __init__(self, table: PackedQueries) -> None:
         self._sets = build_delta_sets(table.regions)

@@ -4,11 +4,12 @@ Knows how a grid is chosen from regions and why. `kernels.match.virtual_construc
 module must not know how their lists are searched.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from bmq.kernels.match.virtual_constructs import Axis, Decomposition, cell_ranges, count_pieces
+from bmq.kernels.match.virtual_constructs import Axis, CellRanges, cell_ranges, count_cut
 from bmq.records import Float64s, Int64s
 
 # How many units the mean side has, rounded up to a power of two. With 2, a seventh more candidates were looked at,
@@ -48,11 +49,6 @@ class VirtualGrid:
         if self.longest < 1:
             raise ValueError(f"the longest side of a construct is {self.longest} units: give 1 or more.")
 
-    @classmethod
-    def of_integers(cls, *ranges: int, longest: int) -> "VirtualGrid":
-        """Return the paper's grid: attributes 0 .. R - 1 for each R of ``ranges``, unit 1."""
-        return cls(tuple(Axis(0.0, 1.0, n_units) for n_units in ranges), longest)
-
 
 def simple_lengths(longest: int) -> Int64s:
     """Return the lengths of SCI (section 2.2): 1, 2, 3, ..., ``longest``; int64[], in units."""
@@ -60,7 +56,7 @@ def simple_lengths(longest: int) -> Int64s:
 
 
 def doubling_lengths(longest: int) -> Int64s:
-    """Return the lengths of LCI and VCR (sections 2.2 and 3.2): 1, 2, 4, ..., ``longest``; int64[], in units.
+    """Return the lengths of VCR (section 3.2; section 2.2 for LCI): 1, 2, 4, ..., ``longest``; int64[], in units.
 
     Raises
     ------
@@ -72,7 +68,9 @@ def doubling_lengths(longest: int) -> Int64s:
     return np.int64(1) << np.arange(longest.bit_length(), dtype=np.int64)
 
 
-def choose_grid(regions: Float64s, lengths: Int64s, decomposition: Decomposition) -> VirtualGrid:
+def choose_grid(
+    regions: Float64s, lengths: Int64s, count_pieces: Callable[[CellRanges, Int64s], Int64s] = count_cut
+) -> VirtualGrid:
     """Return a grid on which the regions need O(m) constructs and O(m) entries; O(m) for each doubling of units.
 
     The range of an axis is that of the finite ends. A unit is a power of two, so borders that are multiples of it, as
@@ -82,7 +80,7 @@ def choose_grid(regions: Float64s, lengths: Int64s, decomposition: Decomposition
     ----------
     regions : float64[m, d, 2], m >= 1
     lengths : int64[], the lengths of a construct's sides, in units.
-    decomposition : the one that the index uses.
+    count_pieces : how many pieces of ``lengths`` each range of cells is cut into.
     """
     n_rows, n_dims = regions.shape[:2]
     n_shapes = lengths.size**n_dims
@@ -91,7 +89,7 @@ def choose_grid(regions: Float64s, lengths: Int64s, decomposition: Decomposition
     while any(axis.n_units > 1 for axis in axes):
         counts = np.ones(n_rows, dtype=np.int64)
         for k, axis in enumerate(axes):
-            counts *= count_pieces(cell_ranges(axis, regions[:, k]), lengths, decomposition)
+            counts *= count_pieces(cell_ranges(axis, regions[:, k]), lengths)
         if counts.sum() <= ENTRIES_PER_QUERY * n_rows:
             break
         axes = [_twice_as_coarse(axis) for axis in axes]

@@ -4,25 +4,20 @@
     starts         0      2      2      5                neighbours, so a run of constructs, empty ones or not,
     entries       [q3 q7][      ][q1 q3 q9][             is one range of entries
 
-An entry is a row of the query table and three flags, in one number: ``row << 3 | flags``. Pure: arrays in, numbers
-out. What constructs are, and how a region is put together of them, is `virtual_constructs`.
+An entry is a row of the query table and a flag, in one number: ``row << 1 | flag``. Pure: arrays in, numbers out.
+`virtual_constructs` says what constructs are, and how a region is cut into them.
 """
 
 import numpy as np
 from numba import njit
 
 from bmq.kernels.border.cross_check import holds
-from bmq.kernels.match.virtual_constructs import INEXACT, SHIFTED, Constructs, Pieces, UInt32s, construct_id
+from bmq.kernels.match.virtual_constructs import Constructs, Pieces, UInt32s, construct_id
 from bmq.records import Float64s, Int32s, Int64s
 
-FLAG_BITS = 3
-FLAGS = (1 << FLAG_BITS) - 1
+FLAG_BITS = 1
 MAX_ROWS = 1 << (31 - FLAG_BITS)
-# The flags of an entry: some cell of the construct is only in part the query's; it overlaps, in x or in y, the
-# construct before it.
-IN_PART = INEXACT
-SHIFTED_X = SHIFTED
-SHIFTED_Y = 2 * SHIFTED
+IN_PART = 1  # the flag of an entry: the query has only a part of some cell of the construct
 
 # Entries copied from each run whether it has them or not: a loop over so few is mostly guesses at its end. Runs of a
 # covering set hold 1 entry on average on the paper's grid, and few hold more than 8; 4 were slower by a tenth.
@@ -43,7 +38,7 @@ def count_entries(constructs: Constructs, pieces_x: Pieces, pieces_y: Pieces, st
     for row in range(pieces_x.starts.size - 1):
         for y in range(pieces_y.starts[row], pieces_y.starts[row + 1]):
             for x in range(pieces_x.starts[row], pieces_x.starts[row + 1]):
-                starts[_construct_of(constructs, pieces_x, pieces_y, x, y)] += 1
+                starts[construct_of(constructs, pieces_x, pieces_y, x, y)] += 1
 
 
 @njit(cache=True)
@@ -60,15 +55,14 @@ def fill_entries(constructs: Constructs, pieces_x: Pieces, pieces_y: Pieces, sta
     for row in range(pieces_x.starts.size - 2, -1, -1):
         for y in range(pieces_y.starts[row], pieces_y.starts[row + 1]):
             for x in range(pieces_x.starts[row], pieces_x.starts[row + 1]):
-                construct = _construct_of(constructs, pieces_x, pieces_y, x, y)
-                flags_x, flags_y = pieces_x.flags[x], pieces_y.flags[y]
-                flags = (flags_x | flags_y) & IN_PART | flags_x & SHIFTED_X | (flags_y & SHIFTED) << 1
+                construct = construct_of(constructs, pieces_x, pieces_y, x, y)
                 starts[construct] -= 1
-                entries[starts[construct]] = row << FLAG_BITS | flags
+                entries[starts[construct]] = row << FLAG_BITS | (pieces_x.inexact[x] | pieces_y.inexact[y])
 
 
 @njit(cache=True, inline="always")
-def _construct_of(constructs: Constructs, pieces_x: Pieces, pieces_y: Pieces, x: int, y: int) -> int:
+def construct_of(constructs: Constructs, pieces_x: Pieces, pieces_y: Pieces, x: int, y: int) -> int:
+    """Return the number of the construct of piece ``x`` and piece ``y``. Raises nothing."""
     return construct_id(constructs, pieces_x.cells[x], pieces_y.cells[y], pieces_x.lengths[x], pieces_y.lengths[y])
 
 
@@ -91,11 +85,9 @@ def matching_queries(
     entries: Int32s,
     firsts: UInt32s,
     stops: UInt32s,
-    own_from: Int32s,
     regions: Float64s,
     slots: Int32s,
     values: Float64s,
-    cells: Int32s,
     pivots: UInt32s,
     order: Int64s,
     places: Int64s,
@@ -106,9 +98,7 @@ def matching_queries(
     """Find the queries that hold each value, in the lists of the constructs that cover its cell; return how many.
 
     Two steps for a value: (1) gather the entries of all covering constructs, (2) keep those that hold it, in the
-    value's place. At last (3) the places are moved together, where some entry was not kept. In an overlapped
-    decomposition a value may lie in a shifted construct and in the one before; the shifted one says so in its flags,
-    and counts only from the first cell that the other does not have.
+    value's place. At last (3) the places are moved together, where some entry was not kept.
 
     Parameters
     ----------
@@ -116,16 +106,12 @@ def matching_queries(
     entries : int32[n_entries + COPIED_AHEAD]
     firsts, stops : uint32[n_runs]
         The difference table.
-    own_from : int32[2, m]
-        For queries with a shifted construct: the first cell, in x and in y, that only the last construct has.
     regions : float64[m, d, 2]
         The query table.
     slots : int32[m]
         Query slot of each row, negative where it was deregistered.
     values : float64[d, n]
         Finite.
-    cells : int32[2, n]
-        Their cells.
     pivots : uint32[n]
         Their pivot constructs.
     order : int64[n]
@@ -145,41 +131,64 @@ def matching_queries(
 
     Notes
     -----
-    Raises nothing. Source: sections 2.4 and 3.4. Departure: an entry that says "in part" gets the final check, no
-    other; the paper checks all candidates if any query's ends are not on the grid. Numbers are unsigned throughout:
-    an index that may be negative costs a comparison in each access, which made this half as fast.
+    Raises nothing. Source: sections 2.4 and 3.4. Departure: only an entry that is flagged `IN_PART` gets the final
+    check; the paper checks all candidates if the ends of any query are not on the grid. Numbers are unsigned
+    throughout: an index that may be negative costs a comparison in each access, which made this half as fast.
     """
     kept_until = np.empty(order.size, dtype=np.int64)
     for i in order:
         # 1.
-        n_gathered = np.uint64(0)
-        for run in range(firsts.size):
-            first = np.uint64(starts[pivots[i] + firsts[run]])
-            n_entries = np.uint64(starts[pivots[i] + stops[run]]) - first
-            _copy_ahead(entries, first, gathered, n_gathered)
-            if n_entries > np.uint64(COPIED_AHEAD):
-                for e in range(np.uint64(COPIED_AHEAD), n_entries):
-                    gathered[n_gathered + e] = entries[first + e]
-            n_gathered += n_entries
+        n_gathered = gather_entries(starts, entries, firsts, stops, pivots[i], gathered)
         # 2.
         place = np.uint64(places[i])
         for g in range(n_gathered):
             entry = np.uint32(gathered[g])
             row = entry >> np.uint32(FLAG_BITS)
-            flags = entry & np.uint32(FLAGS)
             slot = slots[row]
             kept = slot >= 0
-            if flags:
-                if flags & np.uint32(SHIFTED_X):
-                    kept &= cells[0, i] >= own_from[0, row]
-                if flags & np.uint32(SHIFTED_Y):
-                    kept &= cells[1, i] >= own_from[1, row]
-                if flags & np.uint32(IN_PART):
-                    kept &= holds(regions, int(row), values, i)
+            if entry & np.uint32(IN_PART):
+                kept &= holds(regions, int(row), values, i)
             queries[place] = slot
             place += np.uint64(kept)
         kept_until[i] = place
     # 3.
+    return close_gaps(places, kept_until, rows, queries)
+
+
+@njit(cache=True, inline="always")
+def gather_entries(
+    starts: UInt32s, entries: Int32s, firsts: UInt32s, stops: UInt32s, pivot: np.uint32, gathered: Int32s
+) -> np.uint64:
+    """Write the entries of all constructs that cover the pivot's cell to ``gathered``; return how many there are.
+
+    Parameters are as for ``matching_queries``. Raises nothing.
+    """
+    n_gathered = np.uint64(0)
+    for run in range(firsts.size):
+        first = np.uint64(starts[pivot + firsts[run]])
+        n_entries = np.uint64(starts[pivot + stops[run]]) - first
+        _copy_ahead(entries, first, gathered, n_gathered)
+        if n_entries > np.uint64(COPIED_AHEAD):
+            for e in range(np.uint64(COPIED_AHEAD), n_entries):
+                gathered[n_gathered + e] = entries[first + e]
+        n_gathered += n_entries
+    return n_gathered
+
+
+@njit(cache=True, inline="always")
+def close_gaps(places: Int64s, kept_until: Int64s, rows: Int32s, queries: Int32s) -> int:
+    """Move together what was kept in each value's places, write ``rows``, and return how many queries there are.
+
+    Parameters
+    ----------
+    places, rows, queries : as for ``matching_queries``
+    kept_until : int64[n]
+        Value i has ``queries[places[i]:kept_until[i]]``.
+
+    Notes
+    -----
+    Raises nothing.
+    """
     n_found = 0
     for i in range(kept_until.size):
         n_kept = kept_until[i] - places[i]

@@ -1,17 +1,16 @@
-"""Virtual constructs: intervals and rectangles laid out beforehand, of which every query region is put together.
+"""Virtual constructs: intervals and rectangles that are laid out beforehand. A query region is cut into them.
 
     overflow | unit 0 | unit 1 | unit 2 | ... | unit R-1 | overflow        cells of an axis, R + 2
                       [========]                                           length 1    at each cell begins one
                       [=================]                                  length 2    construct of each length
-                      [==========================]                         length 3    (LCI, VCR: 1, 2, 4, ...)
+                      [==========================]                         length 3    (VCR: 1, 2, 4, ...)
 
-A construct is a rectangle of cells; an interval is a rectangle one cell high. Knows cells and numbers of constructs;
-lists of queries are `construct_lists`.
+A construct is a rectangle of cells; an interval is a rectangle one cell high. This module knows cells and the numbers
+of constructs. The lists of queries are in `construct_lists`.
 
 Source: Wu, Chen, Yu, Indexing Continual Range Queries for Efficient Stream Processing, sections 2.2 to 2.4, 3.2 to 3.4.
 """
 
-from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
@@ -20,12 +19,7 @@ from numba import njit
 
 from bmq.records import Bools, Float64s, Int32s, Int64s
 
-UInt8s = npt.NDArray[np.uint8]
 UInt32s = npt.NDArray[np.uint32]
-
-# What is wrong with a piece, or with an entry of a list: see `Pieces.flags` and `construct_lists`.
-INEXACT = 1
-SHIFTED = 2
 
 
 class Axis(NamedTuple):
@@ -39,17 +33,6 @@ class Axis(NamedTuple):
     def n_cells(self) -> int:
         """Its units and the two overflow cells, which hold all values below and above the range."""
         return self.n_units + 2
-
-
-class Labelling(Enum):
-    """In which order constructs are numbered.
-
-    BY_POINT is the paper's: all shapes that begin at a point, then the next point. BY_SHAPE has all points for one
-    shape, then the next shape; then the constructs of one shape that cover a value are neighbours.
-    """
-
-    BY_POINT = "by_point"
-    BY_SHAPE = "by_shape"
 
 
 class Constructs(NamedTuple):
@@ -84,17 +67,17 @@ class Constructs(NamedTuple):
         return self.width * self.height * self.n_shapes
 
 
-def make_constructs(
-    n_cells_x: int, n_cells_y: int, lengths_x: Int64s, lengths_y: Int64s, labelling: Labelling
-) -> Constructs:
-    """Return the virtual constructs over a grid of cells; a grid of intervals has one cell and one length in y."""
+def make_constructs(n_cells_x: int, n_cells_y: int, lengths_x: Int64s, lengths_y: Int64s) -> Constructs:
+    """Return the virtual constructs over a grid of cells; a grid of intervals has one cell and one length in y.
+
+    Notes
+    -----
+    Departure: the paper numbers all shapes that begin at a point, then goes to the next point. Here all points of one
+    shape are numbered, row by row, then the next shape. So the constructs of one shape that cover a value are
+    neighbours, and `difference_table` has fewer runs.
+    """
     width, height = n_cells_x + int(lengths_x[-1]) - 1, n_cells_y + int(lengths_y[-1]) - 1
-    if labelling is Labelling.BY_POINT:
-        n_shapes = lengths_x.size * lengths_y.size
-        strides = n_shapes, n_shapes * width, 1
-    else:
-        strides = 1, width, width * height
-    return Constructs(lengths_x, lengths_y, width, height, *strides)
+    return Constructs(lengths_x, lengths_y, width, height, 1, width, width * height)
 
 
 @njit(cache=True, inline="always")
@@ -103,11 +86,9 @@ def construct_id(constructs: Constructs, cell_x: int, cell_y: int, length_x: int
 
     Notes
     -----
-    Raises nothing. With a = place on the x axis, b on the y axis, and the paper's labelling:
-
-    - SCI: ``a * L + length - 1``, section 2.2's (a - a_0) L + (b - a) - 1;
-    - LCI: ``a * (k + 1) + l``, section 2.2's (a - a_0)(k + 1) + l;
-    - VCR: ``B * (a + b * width) + j * (k + 1) + i``, section 3.2's formula (1).
+    Raises nothing. The strides decide the order. With those of the paper's order (a = place on the x axis, b on the y
+    axis) this is section 2.2's (a - a_0) L + (b - a) - 1 for SCI, and section 3.2's formula (1),
+    ``B * (a + b * width) + j * (k + 1) + i``, for VCR. The strides of `make_constructs` are others.
     """
     place_x = cell_x + constructs.lengths_x[-1] - 1
     place_y = cell_y + constructs.lengths_y[-1] - 1
@@ -218,41 +199,19 @@ class Pieces(NamedTuple):
         Range r consists of pieces ``starts[r]..starts[r + 1]``, left to right.
     cells, lengths : int32[n_pieces]
         Where each piece begins, and the number of its length.
-    flags : uint8[n_pieces]
-        INEXACT: it has a cell of which the interval has only a part. SHIFTED: it overlaps the piece before.
-    own_from : int32[m]
-        The first cell that only the last piece of the range has, where that is SHIFTED.
+    inexact : bool[n_pieces]
+        Whether the piece has a cell of which the interval has only a part.
     """
 
     starts: Int64s
     cells: Int32s
     lengths: Int32s
-    flags: UInt8s
-    own_from: Int32s
-
-
-class Decomposition(Enum):
-    """How a range of cells is put together of lengths: `cut`, or `cut_overlapped`."""
-
-    SIMPLE = "simple"
-    OVERLAPPED = "overlapped"
-
-
-def decompose(ranges: CellRanges, lengths: Int64s, decomposition: Decomposition) -> Pieces:
-    """Return the pieces of each range; O(pieces)."""
-    return (cut if decomposition is Decomposition.SIMPLE else cut_overlapped)(ranges, lengths)
-
-
-def count_pieces(ranges: CellRanges, lengths: Int64s, decomposition: Decomposition) -> Int64s:
-    """Return how many pieces ``decompose`` makes of each range, int64[m]; O(m * lengths)."""
-    counted = count_cut if decomposition is Decomposition.SIMPLE else count_overlapped
-    counts: Int64s = counted(ranges, lengths)
-    return counts
+    inexact: Bools
 
 
 @njit(cache=True)
 def count_cut(ranges: CellRanges, lengths: Int64s) -> Int64s:
-    """Return how many pieces ``cut`` makes of each range, int64[m]. Raises nothing."""
+    """Return how many pieces ``cut`` makes of each range, int64[m]. Raises nothing; O(m * lengths)."""
     counts = np.zeros(ranges.first.size, dtype=np.int64)
     for r in range(counts.size):
         n_cells = ranges.last[r] - ranges.first[r] + 1
@@ -263,87 +222,45 @@ def count_cut(ranges: CellRanges, lengths: Int64s) -> Int64s:
 
 
 @njit(cache=True)
-def count_overlapped(ranges: CellRanges, lengths: Int64s) -> Int64s:
-    """Return how many pieces ``cut_overlapped`` makes of each range, int64[m]. Raises nothing."""
-    counts = np.zeros(ranges.first.size, dtype=np.int64)
-    for r in range(counts.size):
-        n_cells = ranges.last[r] - ranges.first[r] + 1
-        length = lengths[_longest_within(lengths, n_cells)]
-        counts[r] = (n_cells + length - 1) // length
-    return counts
-
-
-@njit(cache=True, inline="always")
-def _longest_within(lengths: Int64s, n_cells: int) -> int:
-    number = lengths.size - 1
-    while lengths[number] > n_cells:
-        number -= 1
-    return number
-
-
-@njit(cache=True)
 def cut(ranges: CellRanges, lengths: Int64s) -> Pieces:
     """Return the ranges cut from the left: always the longest length that fits. Raises nothing; O(pieces).
 
     Notes
     -----
-    Source: section 2.3 (SCI: the remnant is one piece, as every length up to L is there; LCI: the remnant's binary
-    digits), section 3.3 (simple decomposition, each axis). Two slips of the paper: a query of length w has floor(w / L)
+    Source: section 2.3 (SCI: the remnant is one piece, because every length up to L is there), section 3.3 (simple
+    decomposition, each axis: the remnant's binary digits). Two slips of the paper: a query of length w has floor(w / L)
     pieces of length L, not ceil((w - 1) / L), which is too many for w = L + 2; and a remnant of 7 is 4 + 2 + 1, not
     1 + 2 + 3.
     """
-    pieces = _no_pieces(count_cut(ranges, lengths))
+    pieces = empty_pieces(count_cut(ranges, lengths))
     for r in range(ranges.first.size):
         cell, p = ranges.first[r], pieces.starts[r]
         for number in range(lengths.size - 1, -1, -1):
             length = lengths[number]
             while cell + length - 1 <= ranges.last[r]:
-                _put(pieces, p, ranges, r, cell, number, length)
+                put_piece(pieces, p, ranges, r, cell, number, length)
                 cell += length
                 p += 1
     return pieces
 
 
 @njit(cache=True)
-def cut_overlapped(ranges: CellRanges, lengths: Int64s) -> Pieces:
-    """Return the ranges as pieces of one length each, the last shifted back to end with the range. O(pieces).
-
-    Notes
-    -----
-    Raises nothing. Source: section 3.3 (overlapped decomposition, each axis): the length is the longest that fits.
-    """
-    pieces = _no_pieces(count_overlapped(ranges, lengths))
-    for r in range(ranges.first.size):
-        n_cells = ranges.last[r] - ranges.first[r] + 1
-        number = _longest_within(lengths, n_cells)
-        length = lengths[number]
-        pieces.own_from[r] = ranges.first[r] + n_cells // length * length
-        for p in range(pieces.starts[r], pieces.starts[r + 1]):
-            cell = ranges.first[r] + (p - pieces.starts[r]) * length
-            shifted = cell + length - 1 > ranges.last[r]
-            _put(pieces, p, ranges, r, ranges.last[r] - length + 1 if shifted else cell, number, length)
-            if shifted:
-                pieces.flags[p] |= SHIFTED
-    return pieces
-
-
-@njit(cache=True)
-def _no_pieces(counts: Int64s) -> Pieces:
+def empty_pieces(counts: Int64s) -> Pieces:
+    """Return room for as many pieces of each range as ``counts`` (int64[m]) says. Raises nothing."""
     starts = np.zeros(counts.size + 1, dtype=np.int64)
     starts[1:] = np.cumsum(counts)
     return Pieces(
         starts,
         np.empty(starts[-1], dtype=np.int32),
         np.empty(starts[-1], dtype=np.int32),
-        np.zeros(starts[-1], dtype=np.uint8),
-        np.zeros(counts.size, dtype=np.int32),
+        np.empty(starts[-1], dtype=np.bool_),
     )
 
 
 @njit(cache=True, inline="always")
-def _put(pieces: Pieces, p: int, ranges: CellRanges, r: int, cell: int, number: int, length: int) -> None:
+def put_piece(pieces: Pieces, p: int, ranges: CellRanges, r: int, cell: int, number: int, length: int) -> None:
+    """Write piece ``p`` of range ``r``: from ``cell`` on, the length with that number. Raises nothing."""
     pieces.cells[p], pieces.lengths[p] = cell, number
-    inexact = (ranges.inexact_first[r] and cell == ranges.first[r]) or (
+    pieces.inexact[p] = (ranges.inexact_first[r] and cell == ranges.first[r]) or (
         ranges.inexact_last[r] and cell + length - 1 == ranges.last[r]
     )
-    pieces.flags[p] = INEXACT if inexact else 0

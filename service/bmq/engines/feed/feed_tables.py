@@ -1,0 +1,239 @@
+"""The tables of one feed in one shard: its streams, its queries and their regions, and the questions asked of them.
+
+    feed_engine ──► batch, edits, endings, pass_events, stream_expiry, … ──► feed_tables ──► the tables
+
+Knows no events except the leaves of silent members. A stream's last reading says which regions the stream is inside,
+so most queries need no row for a stream; tracked queries have one for each stream (`trackings`).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from bmq.engines.feed.dues import DueQueries
+from bmq.engines.feed.level_queries import Levels
+from bmq.engines.feed.member_search import Residents
+from bmq.engines.feed.pass_search import Passes
+from bmq.engines.feed.query_table import FOREVER, NO_SLOT, QueryTable
+from bmq.engines.feed.silence_dues import SilenceDues
+from bmq.engines.feed.silent_members import SilentMembers
+from bmq.engines.feed.slot_events import Events
+from bmq.engines.feed.watched_regions import WatchedRegions
+from bmq.engines.scope.conditions import Conditions
+from bmq.engines.tracking.trackings import Trackings
+from bmq.index.stream_table import Chained, StreamTable
+from bmq.kernels.tables.hashing import hash_ids
+from bmq.records import NEVER, Attributes, Bools, Feed, Float64s, Ids, Int32s, Readings, RegionQuery, StreamRows
+
+CODES_MIN = 4096  # attribute texts that are kept in any case, because the search for those in use costs a millisecond
+
+
+class FeedTables:
+    """What is kept of one feed in one shard.
+
+    Attributes
+    ----------
+    n_dims : the number of dimensions of the feed.
+    streams : the last reading of each stream. Its values end with the attributes' code if the feed has attributes.
+    queries : query id -> slot, and what is asked of a slot.
+    regions : the regions of queries that have members, and of exit regions.
+    levels : match and select queries, which report every reading inside and have no members.
+    residents : the search from a region to the streams inside it.
+    silent : the memberships that end without an event.
+    trackings : a row for each (tracked query, stream).
+    passes : the regions of queries with `passes`.
+    dues : when each query with a life time ends.
+    silence_dues : when some stream may fall silent.
+    settled : epoch ms up to which timers have fired.
+    """
+
+    def __init__(self, feed: Feed) -> None:
+        self.feed = feed
+        self.n_dims = len(feed.dimensions)
+        self.streams = StreamTable(self.n_dims + bool(feed.attributes), feed.stream_ttl_ms)
+        self.queries = QueryTable()
+        conditions = Conditions(feed.attributes)
+        self.regions = WatchedRegions(self.n_dims, conditions, feed.index)
+        self.levels = Levels(feed, conditions)
+        self.residents = Residents(self.streams, self.regions, self.n_dims)
+        self.silent = SilentMembers()
+        self.trackings = Trackings(self.n_dims)
+        self.passes = Passes(self.n_dims, feed.lonlat)
+        self.dues = DueQueries()
+        self.silence_dues = SilenceDues()
+        self.settled = NEVER
+
+    # -- queries ------------------------------------------------------------------------------------------
+
+    def remember(self, query: RegionQuery, due: int) -> int:
+        """Register or replace a query and return its slot; the query's trackings and silent members stay.
+
+        Parameters
+        ----------
+        due : epoch ms at which the query ends; NEVER: it does not, or not yet known.
+        """
+        replaced = self.queries.query(self.queries.slot(query.query_id)) if query.query_id in self.queries else None
+        exit_before = self.queries.exit_slot(self.queries.slot(query.query_id)) if replaced is not None else NO_SLOT
+        slot = self.queries.put(query, self._stream_ttl(query))
+        streams = None
+        if query.streams is not None:
+            # A named stream gets its slot now, so that its first reading needs no look-up by name.
+            streams = np.unique(self.streams.slots_of(_ids_of(query.streams)))
+        self._watch(query, slot, exit_before, streams)
+        if replaced is not None and replaced.passes and replaced.enabled:
+            self.passes.remove(slot)
+        if query.passes and query.enabled:
+            self.passes.put(slot, query.region)
+        if replaced is not None and slot in self.levels:
+            self.levels.remove(slot, replaced)
+        if query.is_level and query.enabled:
+            self.levels.put(slot, query, streams)
+        self.dues.set(slot, due)
+        return slot
+
+    def forget(self, query_id: str) -> None:
+        """Remove a query and all that is kept of it, without events."""
+        slot = self.queries.slot(query_id)
+        exit_slot = self.queries.exit_slot(slot)
+        for watched in (slot, exit_slot):
+            if watched in self.regions:
+                self.regions.remove(watched)
+        query = self.queries.query(slot)
+        if slot in self.levels:
+            self.levels.remove(slot, query)
+        if query.passes and query.enabled:
+            self.passes.remove(slot)
+        if query.is_tracked:
+            self.trackings.forget(slot)
+        self.silent.forget(query_id)
+        self.dues.remove(slot)
+        self.queries.remove(query_id)
+
+    def query_id(self, slot: int) -> str:
+        """Return the id of the query in a slot."""
+        return self.queries.query(slot).query_id
+
+    def _watch(self, query: RegionQuery, slot: int, exit_before: int, streams: Int32s | None) -> None:
+        """Watch the region and the exit region of a query if it has members, and not the exit region before."""
+        has_members = query.enabled and not query.is_level
+        regions = {slot: query.region if has_members else None}
+        regions[exit_before] = None
+        regions[self.queries.exit_slot(slot)] = query.exit_region if has_members else None
+        for region_slot, region in regions.items():
+            if region is not None:
+                self.regions.put(region_slot, region, streams, query.where)
+            elif region_slot in self.regions:
+                self.regions.remove(region_slot)
+
+    def _stream_ttl(self, query: RegionQuery) -> int:
+        """Return the silence in ms that ends a membership in this query, FOREVER if the feed's is as short."""
+        if query.stream_ttl_ms is None:
+            return FOREVER
+        if self.feed.stream_ttl_ms is not None and self.feed.stream_ttl_ms <= query.stream_ttl_ms:
+            return FOREVER
+        return query.stream_ttl_ms
+
+    # -- streams ------------------------------------------------------------------------------------------
+
+    def apply(self, readings: Readings) -> Chained:
+        """Apply readings to the streams; return each with the reading before it."""
+        self.residents.moved()
+        if self.feed.attributes:
+            assert readings.attributes is not None
+            readings = replace(readings, values=np.vstack([readings.values, self._codes(readings.attributes)]))
+        chained = self.streams.apply(readings, self.settled)
+        self.silence_dues.take(chained.event_times)
+        return chained
+
+    def put_streams(self, rows: StreamRows) -> None:
+        """Set streams to the given rows, without events."""
+        self.residents.moved()
+        self.silence_dues.forget()
+        if rows.attributes is not None:
+            rows = replace(rows, values=np.vstack([rows.values, self._codes(rows.attributes)]), attributes=None)
+        self.streams.put_rows(rows)
+
+    def split_codes(self, carried: Float64s) -> tuple[Float64s, Int32s | None]:
+        """Return the values and the attribute codes of what the stream table carries.
+
+        Parameters
+        ----------
+        carried : float64[d, n], or float64[d + 1, n] if the feed has attributes.
+
+        Returns
+        -------
+        values : float64[d, n].
+        codes : int32[n]; None if the feed has no attributes.
+        """
+        if not self.feed.attributes:
+            return carried, None
+        return carried[: self.n_dims], carried[self.n_dims].astype(np.int32)
+
+    def with_attributes(self, rows: StreamRows) -> StreamRows:
+        """Return rows of the stream table with texts in place of attribute codes."""
+        values, codes = self.split_codes(rows.values)
+        if codes is None:
+            return rows
+        distinct, local = np.unique(codes, return_inverse=True)
+        texts = tuple(self.regions.attributes.text(int(code)) for code in distinct)
+        return replace(rows, values=np.ascontiguousarray(values), attributes=Attributes(local.astype(np.int32), texts))
+
+    def _codes(self, attributes: Attributes) -> Int32s:
+        index = self.regions.attributes
+        # If every reading has attributes of its own, no stream has most of the texts any more.
+        if index.n_codes > max(CODES_MIN, 2 * self.streams.n_slots):
+            index.forget_all_but(np.unique(self.streams.values[self.n_dims]).astype(np.int32))
+        codes: Int32s = index.learn(attributes.texts)[attributes.codes]
+        return codes
+
+    # -- members ------------------------------------------------------------------------------------------
+
+    def members(self, region_slot: int) -> Int32s:
+        """Return the slots of the streams inside a region and its scope that its query knows, int32[n], ascending."""
+        inside = self.residents.inside(region_slot)
+        return inside[self.knows(int(self.queries.owners[region_slot]), inside)]
+
+    def knows(self, slot: int, streams: Int32s) -> Bools:
+        """Return which streams a query knows, bool[n]: those that had a reading within its `stream_ttl`."""
+        times = self.streams.last_times[streams]
+        known: Bools = times != NEVER
+        ttl = self.queries.stream_ttls[slot]
+        if ttl != FOREVER and self.settled != NEVER:
+            known &= times >= self.settled - ttl
+        return known
+
+    def without_silent(self, events: Events) -> Events:
+        """End the silent memberships that ``events`` end, and return the other events; all are in emit order."""
+        if not self.silent:
+            return events
+        emitted = np.ones(len(events), dtype=np.bool_)
+        watched = [self.queries.slot(query_id) for query_id in self.silent.query_ids()]
+        for i in np.flatnonzero((events.signs < 0) & np.isin(events.queries, watched)):
+            query_id = self.query_id(int(events.queries[i]))
+            emitted[i] = not self.silent.end(query_id, self.streams.text_of(int(events.streams[i])))
+        return events if emitted.all() else events.where(emitted)
+
+    def _check(self) -> None:
+        """State every invariant; for tests."""
+        self.streams._check()
+        self.queries._check()
+        self.regions._check()
+        self.trackings._check()
+        if self.settled != NEVER:
+            self.silence_dues._check(self.streams.last_times, self.settled)
+        self.levels._check()
+        for query in self.queries.queries():
+            slot = self.queries.slot(query.query_id)
+            assert (slot in self.regions) == (query.enabled and not query.is_level)
+            assert (slot in self.levels) == (query.enabled and query.is_level)
+        # A silent member is a member.
+        for query_id, stream in self.silent.pairs():
+            assert stream in [self.streams.text_of(int(slot)) for slot in self.members(self.queries.slot(query_id))]
+
+
+def _ids_of(texts: tuple[str, ...]) -> Ids:
+    encoded = [text.encode() for text in texts]
+    starts = np.zeros(len(encoded) + 1, dtype=np.int64)
+    np.cumsum([len(text) for text in encoded], out=starts[1:])
+    data = np.frombuffer(b"".join(encoded), dtype=np.uint8)
+    return Ids(starts, data, hash_ids(starts, data))

@@ -1,0 +1,54 @@
+"""For each `stream_ttl`, a time before which no stream falls silent by it.
+
+A batch compares all streams with the clock only if this time is over. Knows times, not streams or queries.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bmq.engines.feed.query_table import FOREVER
+from bmq.records import NEVER, Int64s
+
+# Distinct `stream_ttl` that are remembered, because queries come and go. If more are in use, each batch compares all
+# streams with the clock.
+DUES_MOST = 10_000
+
+
+class SilenceDues:
+    """The earliest time at which some stream may fall silent, by `stream_ttl`. Times are epoch ms."""
+
+    def __init__(self) -> None:
+        self._dues: dict[int, int] = {}  # ms -> epoch ms; absent: not known
+
+    def take(self, event_times: Int64s) -> None:
+        """Take note that streams had readings at these times, int64[n]."""
+        if self._dues and event_times.size:
+            earliest = int(event_times.min())
+            self._dues = {ttl: min(due, earliest + ttl) for ttl, due in self._dues.items()}
+
+    def forget(self) -> None:
+        """Forget all times, because something other than readings changed the streams."""
+        self._dues.clear()
+
+    def passed(self, ttls: Sequence[int], settled: int) -> list[int]:
+        """Return the ttls by which some stream may have fallen silent before ``settled``."""
+        return [ttl for ttl in ttls if self._dues.get(ttl, NEVER) < settled]
+
+    def set(self, ttl: int, last_times: Int64s, settled: int) -> None:
+        """Take note that the clock came to ``settled``, and that the batch emits what fell silent before it.
+
+        Parameters
+        ----------
+        last_times : int64[streams], the time of each stream's last reading.
+        """
+        if len(self._dues) > DUES_MOST:
+            self._dues.clear()
+        least = int(np.min(last_times, where=last_times >= settled - ttl, initial=FOREVER))
+        self._dues[ttl] = FOREVER if least == FOREVER else least + ttl
+
+    def _check(self, last_times: Int64s, settled: int) -> None:
+        """State every invariant; for tests."""
+        for ttl, due in self._dues.items():
+            pending = last_times[last_times >= settled - ttl]
+            assert (pending >= due - ttl).all(), "a stream falls silent before the time that is remembered"

@@ -1,0 +1,108 @@
+"""Feed records as JSON objects: a scan of plain ones, the parser of one record, and the texts of attributes.
+
+"north"␟5␟        attributes as `kernels.text.plain_records.gather_attributes` gives them; ␟ is the separator
+"north"␟5.0␟null  their canonical text, by the rules of `wire.attributes`
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import NoReturn
+
+import numpy as np
+
+from bmq.errors import DeadLetterCode
+from bmq.records import Bools, Bytes, Feed, Float64s, Int8s, Int64s
+from bmq.wire.attributes import CACHED_TEXTS, NULL, OTHER, SEPARATOR, attribute_text, concat_attributes
+from bmq.wire.fault_texts import refuse, shown
+from bmq.wire.feed_fields import scanned_fields
+from bmq.wire.numeral import Numeral
+
+MAX_NESTING = 100  # of lists and objects; the parser would meet Python's own limit at about 1,000
+
+_BRACKET_OR_STRING = re.compile(r'[\[\]{}]|"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+
+
+class JsonRecords:
+    """The records of one feed; see `record_formats.RecordFormat`."""
+
+    max_scan_bytes = 2**63 - 1  # no limit of its own
+    n_quotes = 1
+
+    def __init__(self, feed: Feed) -> None:
+        encoded = [name.encode() for name in scanned_fields(feed)]
+        self._name_starts = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+        self._names = np.frombuffer(b"".join(encoded), np.uint8)
+
+    def scan(self, starts: Int64s, data: Bytes, kinds: Int8s, begins: Int64s, ends: Int64s, numbers: Float64s) -> Bools:
+        """Return which records are well-formed, and fill the other arrays for those."""
+        # Imported here, because the CLI reads definitions through this module and needs no compiler.
+        from bmq.kernels.text.json_scan import scan_json
+
+        return scan_json(starts, data, self._name_starts, self._names, kinds, begins, ends, numbers)
+
+    def read(self, text: str) -> Mapping[str, object]:
+        """Return the members of the JSON object. If a name occurs twice, the last one counts, as in JSON parsers."""
+        if _nesting(text) > MAX_NESTING:
+            refuse(
+                DeadLetterCode.TOO_LARGE,
+                f"the record is nested more than {MAX_NESTING} deep: only its top level is read",
+            )
+        try:
+            fields = _parse(text)
+        except ValueError as error:
+            refuse(DeadLetterCode.NOT_JSON, f"the record is no JSON: {error}. Send one JSON object")
+        if not isinstance(fields, dict):
+            refuse(DeadLetterCode.NOT_JSON, f"the record is {shown(fields)}: send one JSON object")
+        return fields
+
+    @staticmethod
+    def attributes_text(raw: bytes) -> str:
+        """Return the canonical text of JSON values. Nothing is absent; a bracket alone is a list or an object."""
+        return _attributes_text(raw)
+
+    @staticmethod
+    def where_text(value: object) -> str:
+        """Return the text of the value as it stands."""
+        return attribute_text(value)
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON number")
+
+
+# The standard parser, because it hands out a number's text: an id keeps its digits, and 1e999 is told from NaN.
+_json = json.JSONDecoder(parse_float=Numeral, parse_int=Numeral, parse_constant=_refuse_constant)
+
+
+def _parse(text: str) -> object:
+    """Return the value of a JSON text, numbers as `Numeral`. Raises ValueError if the text is no JSON."""
+    value: object = _json.decode(text)
+    return value
+
+
+def _nesting(text: str) -> int:
+    """Return how deep lists and objects are nested, or less if the text is no JSON."""
+    if text.count("{") + text.count("[") <= MAX_NESTING:
+        return 0
+    depth = deepest = 0
+    for token in _BRACKET_OR_STRING.finditer(text):
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token[0], 0)
+        deepest = max(deepest, depth)
+    return deepest
+
+
+@lru_cache(CACHED_TEXTS)
+def _attributes_text(raw: bytes) -> str:
+    return concat_attributes(map(_attribute_text, raw.decode().split(SEPARATOR)))
+
+
+def _attribute_text(value: str) -> str:
+    if not value:
+        return NULL
+    if value in ("[", "{"):
+        return OTHER
+    if value[0] == '"' and "\\" not in value:
+        return value  # a string without escapes is canonical already
+    return attribute_text(_parse(value))
