@@ -73,7 +73,7 @@ test: java $(INSTALLED) $(KERNELS) ## Run every test (ARGS="-k name" for some of
 # the fields of records in a way that only numba knows, and tests of so many values that they take minutes.
 NOJIT_TESTS := $(addprefix tests/property/test_,decode_paths_agree.py held.py index_vs_oracle.py levels_vs_oracle.py \
 	passes_vs_oracle.py shapes_vs_oracle.py stream_table.py where_index.py) \
-	$(addprefix tests/unit/test_,boxes.py event_ids.py frames.py hilbert.py passes.py readings.py readings_numerals.py)
+	$(addprefix tests/unit/,bench/test_boxes.py kernels engines/feed/test_pass_search.py wire/test_frames.py wire/test_readings.py)
 .PHONY: test-nojit
 test-nojit: $(INSTALLED) ## Run the kernels' tests without compiling them (ARGS="-k name" for some of them)
 	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=nojit $(BIN)/pytest --numprocesses $(WORKERS) $(NOJIT_TESTS) $(ARGS)
@@ -91,11 +91,12 @@ nightly: java property-nightly ## Run property-nightly, then every test with new
 		--ignore tests/property/test_service_machine.py --ignore tests/property/test_join_machine.py $(ARGS)
 
 .PHONY: lint
-lint: $(INSTALLED) ## Check style, types and the direction of imports
+lint: $(INSTALLED) ## Check style, types, the direction of imports, and words
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.words
 
 .PHONY: conformance
 conformance: java $(INSTALLED) ## Play a scenario file against the running service (SCENARIOS=path)

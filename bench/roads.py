@@ -67,7 +67,7 @@ class Kind:
 
 OLDENBURG = City()
 # BMQ-Processor, section 7.2.1: 60 km/h at most and 20 on average; 12 and 4.3. The speeds on the smaller roads are
-# those from which the averages come out (tests/unit/test_roads.py).
+# those from which the averages come out (tests/unit/bench/test_roads.py).
 FAST = Kind((60.0, 12.0, 8.0))
 SLOW = Kind((12.0, 3.4, 2.1))
 

@@ -20,12 +20,13 @@ Knows layers and when to build them. It must not know how a structure finds quer
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Generic, Protocol, TypeVar, runtime_checkable
+from typing import Generic
 
 import numpy as np
 
 from bmq.index.base import Moves, concat_moves
 from bmq.index.packed import GONE, PackedQueries
+from bmq.index.structure import AnyStructure, BorderStructure, Inserting, MatchStructure
 from bmq.records import Bools, Float64s, Int32s
 
 # A search asks every layer, so a higher factor makes readings faster. A query is built up to that many times in each
@@ -36,42 +37,6 @@ SMALLEST_LAYER = 1024  # queries, built in about a millisecond; a smaller layer 
 _NOTHING = Moves(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int8), 0)
 _NOWHERE = -1  # replaces a layer's number: the slot is not registered
 _PENDING = -2
-
-
-class Structure(Protocol):
-    """A structure that is built from the query table of a layer, whose rows never move."""
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of its arrays."""
-
-    def _check(self, table: PackedQueries) -> None:
-        """Assert every invariant; for tests."""
-
-
-class BorderStructure(Structure, Protocol):
-    """A structure that a layer asks about moves."""
-
-    def moves(self, table: PackedQueries, streams: Int32s, previous: Float64s, current: Float64s) -> Moves:
-        """Return the queries of ``table`` that hold exactly one end of each move, as `BorderIndex.moves`."""
-
-
-@runtime_checkable
-class Inserting(Protocol):
-    """A border structure that can, in addition, insert rows in place."""
-
-    def insert(self, table: PackedQueries, first_row: int) -> Bools:
-        """Insert the rows of ``table`` from ``first_row`` on; return for each whether there was room, bool[n]."""
-
-
-class MatchStructure(Structure, Protocol):
-    """A structure that a layer asks about values."""
-
-    def stab(self, table: PackedQueries, values: Float64s) -> Moves:
-        """Return the queries of ``table`` that hold each of ``values``, as `MatchIndex.stab`."""
-
-
-AnyStructure = TypeVar("AnyStructure", bound=Structure)
 
 
 class _Layer(Generic[AnyStructure]):

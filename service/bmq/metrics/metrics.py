@@ -1,7 +1,7 @@
 """The Prometheus side of the counters: names, help texts, buckets, and the HTTP endpoint of the driver.
 
 Knows how to show `counters.Totals`; knows nothing of Spark or of what is counted where. The names are fixed
-(docs/operations.md lists them); tests/unit/test_metrics.py scrapes each of them.
+(docs/operations.md lists them); tests/unit/metrics/test_metrics.py scrapes each of them.
 """
 
 import threading

@@ -46,7 +46,7 @@ class CsvRecords:
 
     def scan(self, starts: Int64s, data: Bytes, kinds: Int8s, begins: Int64s, ends: Int64s, numbers: Float64s) -> Bools:
         """Return which lines are well-formed, and fill the other arrays for those."""
-        # Imported here, because the CLI reads definitions through this module and needs no compiler.
+        # Imported here, because the CLI reads definitions through this module and need not wait for numba.
         from bmq.kernels.text.csv_scan import scan_csv
 
         return scan_csv(starts, data, self._field_by_column, kinds, begins, ends, numbers)

@@ -37,7 +37,7 @@ class JsonRecords:
 
     def scan(self, starts: Int64s, data: Bytes, kinds: Int8s, begins: Int64s, ends: Int64s, numbers: Float64s) -> Bools:
         """Return which records are well-formed, and fill the other arrays for those."""
-        # Imported here, because the CLI reads definitions through this module and needs no compiler.
+        # Imported here, because the CLI reads definitions through this module and need not wait for numba.
         from bmq.kernels.text.json_scan import scan_json
 
         return scan_json(starts, data, self._name_starts, self._names, kinds, begins, ends, numbers)

@@ -15,8 +15,9 @@ from bmq.index.border.border_costs import NS_A_VISIT, REBUILD_NS, Workload, move
 from bmq.index.border.border_grid import ROOM
 from bmq.index.border.stab_difference import two_shortest
 from bmq.index.border.structures import STRUCTURES, OneKind
-from bmq.index.layered import GROWTH, SMALLEST_LAYER, BorderStructure, Layered
+from bmq.index.layered import GROWTH, SMALLEST_LAYER, Layered
 from bmq.index.packed import PackedQueries
+from bmq.index.structure import BorderStructure
 from bmq.records import Float64s, IndexKind, Int32s, Int64s
 
 # A structure stays while the cheapest is predicted to be less than this factor cheaper: predictions are wrong by

@@ -7,8 +7,9 @@ from bmq.index.border.nd_bmq import CrossCheckedLists
 from bmq.index.border.region_segments import RegionSegments
 from bmq.index.border.scan import Scan
 from bmq.index.border.stab_difference import StabDifference
-from bmq.index.layered import GROWTH, SMALLEST_LAYER, BorderStructure, Layered
+from bmq.index.layered import GROWTH, SMALLEST_LAYER, Layered
 from bmq.index.packed import PackedQueries
+from bmq.index.structure import BorderStructure
 from bmq.records import IndexKind
 
 STRUCTURES: Mapping[IndexKind, Callable[[PackedQueries], BorderStructure]] = {

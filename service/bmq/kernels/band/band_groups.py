@@ -177,3 +177,9 @@ def report_gains(
             reported[query] = mark
             n_out = write(out, n_out, row, query, NO_STREAM, 0)
     return n_out, visits
+
+
+@njit(cache=True)
+def first_from_point(points: Float64s, begin: int, end: int, limit: float) -> int:
+    """Return the first place in ascending ``points[begin:end]`` whose point is not below ``limit``; else ``end``."""
+    return int(first_above(points, begin, end, np.nextafter(limit, -np.inf)))

@@ -20,9 +20,9 @@ Knows the other side's values and the bands. It must not know which change comes
 import numpy as np
 from numba import njit
 
-from bmq.kernels.band.band_groups import GONE, NO_STREAM, Bands, first_above, report_gains, write
+from bmq.kernels.band.band_groups import GONE, NO_STREAM, Bands, first_from_point, report_gains, write
 from bmq.kernels.band.sorted_values import BLOCK, Blocks, first_from
-from bmq.records import Float64s, Int32s
+from bmq.records import Int32s
 
 _DOUBT = 4e-16  # the rounding error of a sum, as a share of its terms
 _SMALLEST = 5e-324
@@ -243,7 +243,7 @@ def _report_by_groups(
             begin, end = (0, bands.n_main) if part == 0 else (bands.n_main, points.size)
             # All intervals of a group begin above the point of the group before it. So no group behind the first one
             # whose point is at least `after` holds `after`.
-            group = _first_from_point(points, begin, end, after)
+            group = first_from_point(points, begin, end, after)
             if group < end and cover_los[group] <= after:
                 n_out, n = report_gains(bands, group, before, after, row, ids[i], sign, mark, out, n_out)
                 visits += n
@@ -255,12 +255,6 @@ def _report_by_groups(
                     visits += n
                 group -= 1
     return n_out, visits
-
-
-@njit(cache=True)
-def _first_from_point(points: Float64s, begin: int, end: int, limit: float) -> int:
-    """Return the first place in ascending ``points[begin:end]`` whose point is not below ``limit``; else ``end``."""
-    return int(first_above(points, begin, end, np.nextafter(limit, -np.inf)))
 
 
 @njit(cache=True)

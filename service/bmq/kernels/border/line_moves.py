@@ -11,9 +11,19 @@ uses them; it must not know how they are built.
 import numpy as np
 from numba import njit
 
+from bmq.kernels.border.delta_queries import (
+    CHUNK,
+    copy_minus,
+    copy_plus,
+    drop_gone,
+    fill,
+    keep_minus,
+    keep_plus,
+    skip_minus,
+    skip_plus,
+)
 from bmq.kernels.border.delta_sets import (
     BLOCK,
-    BLOCK_BITS,
     DeltaSets,
     Places,
     find_rs_node,
@@ -33,10 +43,6 @@ MOST_TOGETHER = 1 << 22
 # A move with at most so many delta queries looks at them one by one. With more, it pays to skip whole blocks, although
 # the first and the last block of a range must still be looked at one by one.
 LONG = 4 * BLOCK
-# Delta queries that are copied together without a branch. The copy may run past the end; the next one overwrites the
-# surplus. With 16, most ranges of ten delta queries need only one round, and a wrong guess of the processor about
-# another round costs as much as 40 copies.
-CHUNK = 16
 _UNKNOWN = 2**32 - 1  # stands for an RS node that is not known
 _RESERVE = MOVES_TOGETHER * LONG + 2 * CHUNK
 
@@ -144,7 +150,7 @@ def net_queries(
         visits += n_visits
         # 3. Drop the queries that were deregistered.
         if any_gone:
-            n_found = _drop_gone(rows, queries, signs, n_before, n_found)
+            n_found = drop_gone(rows, queries, signs, n_before, n_found)
         block = stop
     return rows[:n_found], queries[:n_found], signs[:n_found], visits
 
@@ -253,128 +259,21 @@ def _keep(
         if above - below < narrowest and max(plus_stop, minus_stop) <= last_chunk:
             middle = n_found + plus_stop - plus
             n_kept = n_found + n_delta
-            _copy_plus(slots, plus, plus_stop, queries, n_found)
-            _copy_minus(minus_rows, slots, minus, minus_stop, queries, middle)
+            copy_plus(slots, plus, plus_stop, queries, n_found)
+            copy_minus(minus_rows, slots, minus, minus_stop, queries, middle)
             visits += n_delta
         elif n_delta <= LONG:
-            middle = _keep_plus(ends, slots, plus, plus_stop, above, queries, n_found)
-            n_kept = _keep_minus(minus_rows, slots, minus, minus_stop, plus, queries, middle)
+            middle = keep_plus(ends, slots, plus, plus_stop, above, queries, n_found)
+            n_kept = keep_minus(minus_rows, slots, minus, minus_stop, plus, queries, middle)
             visits += n_delta
         else:
-            middle, n_plus_visits = _skip_plus(ends, highest, slots, plus, plus_stop, above, queries, n_found)
-            n_kept, n_minus_visits = _skip_minus(minus_rows, lowest, slots, minus, minus_stop, plus, queries, middle)
+            middle, n_plus_visits = skip_plus(ends, highest, slots, plus, plus_stop, above, queries, n_found)
+            n_kept, n_minus_visits = skip_minus(minus_rows, lowest, slots, minus, minus_stop, plus, queries, middle)
             visits += n_plus_visits + n_minus_visits
         # A move downward swaps +DQ and -DQ.
         sign = 1 if current[i] > previous[i] else -1
-        _fill(rows, n_found, n_kept, i)
-        _fill(signs, n_found, middle, sign)
-        _fill(signs, middle, n_kept, -sign)
+        fill(rows, n_found, n_kept, i)
+        fill(signs, n_found, middle, sign)
+        fill(signs, middle, n_kept, -sign)
         n_found = n_kept
     return n_found, visits
-
-
-@njit(cache=True, forceinline=True)
-def _copy_plus(slots: Int32s, first: int, stop: int, queries: Int32s, n: int) -> None:
-    """Write the slots of rows first..stop - 1 behind the ``n`` first queries, in chunks."""
-    # Unsigned, here and below: numba then need not check whether an index counts from the end.
-    start, target = np.uint64(first), np.uint64(n)
-    for chunk in range(np.uint64(0), np.uint64(stop - first), np.uint64(CHUNK)):
-        for k in range(CHUNK):
-            queries[target + chunk + np.uint64(k)] = slots[start + chunk + np.uint64(k)]
-
-
-@njit(cache=True, forceinline=True)
-def _copy_minus(minus_rows: Places, slots: Int32s, first: int, stop: int, queries: Int32s, n: int) -> None:
-    """Write the slots of entries first..stop - 1 of -DQ behind the ``n`` first queries, in chunks."""
-    start, target = np.uint64(first), np.uint64(n)
-    for chunk in range(np.uint64(0), np.uint64(stop - first), np.uint64(CHUNK // 2)):
-        for k in range(CHUNK // 2):
-            row = np.uint64(minus_rows[start + chunk + np.uint64(k)])
-            queries[target + chunk + np.uint64(k)] = slots[row]
-
-
-@njit(cache=True, forceinline=True)
-def _keep_plus(ends: Float64s, slots: Int32s, first: int, stop: int, above: float, queries: Int32s, n: int) -> int:
-    """Write the rows of first..stop - 1 that end above ``above`` behind ``n`` queries; return the new ``n``."""
-    for row in range(first, stop):
-        # Always written, and counted only if kept, here and below: so no branch has to wait for a border to be loaded.
-        queries[np.uint64(n)] = slots[row]
-        n += ends[2 * row + 1] > above
-    return n
-
-
-@njit(cache=True, forceinline=True)
-def _keep_minus(minus_rows: Places, slots: Int32s, first: int, stop: int, plus: int, queries: Int32s, n: int) -> int:
-    """Write the entries first..stop - 1 of -DQ whose row is before ``plus``; else as `_keep_plus`."""
-    for place in range(first, stop):
-        row = signed(minus_rows[place])
-        queries[np.uint64(n)] = slots[row]
-        n += row < plus
-    return n
-
-
-@njit(cache=True)
-def _skip_plus(
-    ends: Float64s, highest: Float64s, slots: Int32s, first: int, stop: int, above: float, queries: Int32s, n: int
-) -> tuple[int, int]:
-    """Do the same as `_keep_plus`, but skip blocks that end at or below ``above``; also return the visits."""
-    visits = 0
-    last_block = stop >> BLOCK_BITS  # the block in which the range stops; it is not skipped as a whole
-    while first < stop:
-        block = (first + BLOCK - 1) >> BLOCK_BITS
-        if first & (BLOCK - 1) == 0:
-            while block < last_block and highest[block] <= above:
-                block += 1
-            visits += block - (first >> BLOCK_BITS) + (block < last_block)
-            first = block << BLOCK_BITS
-            block += 1
-        next_first = min(block << BLOCK_BITS, stop)
-        visits += next_first - first
-        n = _keep_plus(ends, slots, first, next_first, above, queries, n)
-        first = next_first
-    return n, visits
-
-
-@njit(cache=True)
-def _skip_minus(
-    minus_rows: Places, lowest: Places, slots: Int32s, first: int, stop: int, plus: int, queries: Int32s, n: int
-) -> tuple[int, int]:
-    """Do the same as `_keep_minus`, but skip blocks without a row before ``plus``; also return the visits."""
-    visits = 0
-    last_block = stop >> BLOCK_BITS
-    while first < stop:
-        block = (first + BLOCK - 1) >> BLOCK_BITS
-        if first & (BLOCK - 1) == 0:
-            while block < last_block and signed(lowest[block]) >= plus:
-                block += 1
-            visits += block - (first >> BLOCK_BITS) + (block < last_block)
-            first = block << BLOCK_BITS
-            block += 1
-        next_first = min(block << BLOCK_BITS, stop)
-        visits += next_first - first
-        n = _keep_minus(minus_rows, slots, first, next_first, plus, queries, n)
-        first = next_first
-    return n, visits
-
-
-@njit(cache=True, forceinline=True)
-def _fill(array: Int32s | Int8s, start: int, stop: int, value: int) -> None:
-    """Write ``value`` to ``array[start:stop]`` in chunks; the last chunk may run past ``stop``."""
-    for chunk in range(np.uint64(start), np.uint64(stop), np.uint64(CHUNK)):
-        for k in range(CHUNK):
-            array[chunk + np.uint64(k)] = value
-
-
-@njit(cache=True)
-def _drop_gone(rows: Int32s, queries: Int32s, signs: Int8s, first: int, n_found: int) -> int:
-    """Drop the entries from ``first`` on with a negative slot, which few blocks have; return the new ``n_found``."""
-    lowest = 0
-    for e in range(first, n_found):
-        lowest = min(lowest, queries[e])
-    if lowest >= 0:
-        return n_found
-    n = first
-    for e in range(first, n_found):
-        rows[n], queries[n], signs[n] = rows[e], queries[e], signs[e]
-        n += queries[e] >= 0
-    return n

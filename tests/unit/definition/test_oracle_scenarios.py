@@ -14,7 +14,7 @@ from tests.oracle import Event, Feed, Oracle, PairEvent, Reading
 
 pytestmark = pytest.mark.unit
 
-FOLDER = Path(__file__).parents[1] / "scenarios"
+FOLDER = Path(__file__).parents[2] / "scenarios"
 SCENARIOS = [*load(FOLDER / "given.jsonl"), *load(FOLDER / "more.jsonl", "m")]
 
 

@@ -53,7 +53,7 @@ def answer_of(root: Path, number: int) -> str:
     (root / "package" / "room" / "callee.py").write_text(CALLEE.format(number))
     environment = {name: text for name, text in os.environ.items() if name != "NUMBA_CACHE_DIR"} | {
         "BMQ_CACHE_DIR": str(root / "cache"),
-        "PYTHONPATH": str(Path(__file__).parents[2] / "service"),
+        "PYTHONPATH": str(Path(__file__).parents[3] / "service"),
     }
     command = [sys.executable, "-c", RUN, str(root)]
     return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.strip()

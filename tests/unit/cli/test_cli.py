@@ -15,7 +15,7 @@ from bmq.broker.ports import free_ports
 from bmq.cli import app
 from bmq.cli.cli_reference import reference
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CONFIG = """
 [feeds.stocks]
 topic = "stocks"

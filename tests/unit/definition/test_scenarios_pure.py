@@ -8,7 +8,7 @@ from tests.conformance.play import play
 from tests.conformance.pure_backend import PureBackend
 from tests.conformance.scenario import Scenario, load
 
-FOLDER = Path(__file__).parents[1] / "scenarios"
+FOLDER = Path(__file__).parents[2] / "scenarios"
 GIVEN = load(FOLDER / "given.jsonl")
 MORE = load(FOLDER / "more.jsonl")
 WRONG = load(FOLDER / "wrong.jsonl")

@@ -13,7 +13,7 @@ from tests.kernels import Report, kept_report
 # Unless `make` compiled everything before: three minutes of one core, and more where others have it, too.
 pytestmark = pytest.mark.timeout(900)
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")

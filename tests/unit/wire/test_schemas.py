@@ -17,7 +17,7 @@ from bmq.wire.schemas import file_text, schemas, write_schemas
 from tests.crossings import FEED, Row, make_crossings, query, read_values
 from tests.joined_pairs import PairRow, join_query, make_pairs
 
-FOLDER = Path(__file__).parents[2] / "docs" / "schemas"
+FOLDER = Path(__file__).parents[3] / "docs" / "schemas"
 BOX = {"box": {"x": [0, 10], "y": [None, 10]}}
 TAGGED = '{"a":1,"b":true,"c":"x","d":0.5}'
 SIGNS = (Sign.LEFT, Sign.ENTERED)

@@ -108,7 +108,7 @@ def test_every_promised_metric_carries_exactly_the_promised_labels(metrics: Metr
 
 
 def test_every_promised_metric_is_in_the_documents_with_its_labels() -> None:
-    text = (Path(__file__).parents[2] / "docs/operations.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs/operations.md").read_text(encoding="utf-8")
 
     for name, (_, labels) in PROMISED.items():
         documented = re.search(rf"`{name}(?:\{{([\w,]+)\}})?`", text)

@@ -14,7 +14,7 @@ from bmq.config.reference import reference
 from bmq.errors import ConfigError
 from bmq.records import Feed, Format, IndexKind
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 LINE = """
 [feeds.line]
 topic = "line"

@@ -22,7 +22,7 @@ from bmq.broker.jars import KAFKA_VERSION
 from bmq.config import MetricsSection, load_config
 from bmq.metrics.metrics import Metrics
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 COMMANDS = dockerfile.parse_file(str(ROOT / "deploy" / "Dockerfile"))
@@ -144,7 +144,7 @@ def test_the_image_runs_what_the_tests_run() -> None:
     assert set(entry) <= PROJECT["scripts"].keys()
     assert "pip install --constraint requirements.lock ." in runs
     assert "$(BIN)/bmq serve --config $(CONFIG)" in makefile
-    assert "python -m bmq.job.warmup" in runs  # tests/unit/test_warmup.py
+    assert "python -m bmq.job.warmup" in runs  # tests/unit/job/test_warmup.py
 
 
 @pytest.fixture
