@@ -13,7 +13,8 @@ import numpy as np
 
 from bmq.engines.band.band_channels import BandChannels, Changes
 from bmq.engines.feed.dues import DueQueries
-from bmq.engines.joins.join_feed import Arrivals, JoinFeed, Past, States
+from bmq.engines.joins.join_feed import JoinFeed, Past
+from bmq.engines.joins.join_states import Arrivals, States
 from bmq.engines.joins.joined_pair_events import JoinedPairEvents, emit_order, to_pairs
 from bmq.engines.stage_result import StageResult
 from bmq.engines.window.window_channel import WindowChannel

@@ -5,11 +5,12 @@ readings and attributes; not which queries there are.
 """
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
+from bmq.engines.joins.join_states import Arrivals, States, no_states
 from bmq.engines.scope.conditions import SEPARATOR, Conditions
 from bmq.index.stream_table import StreamTable
 from bmq.kernels.tables.hashing import shards_of
@@ -35,44 +36,6 @@ CODES_MIN = 4096  # attribute texts that are kept in any case: to look for those
 _EQUAL_TO_NOTHING = ("null", "-")  # absent, and what is no scalar; see `wire.attributes`
 
 
-@dataclass(frozen=True, slots=True)
-class States:
-    """Readings of streams, one row each: slots int32[n], event_times int64[n], ordinals int32[n], values float64[d, n].
-
-    codes : int32[n], of the attributes; zeros where the feed has none.
-    """
-
-    slots: Int32s
-    event_times: Int64s
-    ordinals: Int32s
-    values: Float64s
-    codes: Int32s
-
-    def __len__(self) -> int:
-        return self.slots.size
-
-
-@dataclass(frozen=True, slots=True)
-class Arrivals:
-    """What a batch did to one feed.
-
-    Attributes
-    ----------
-    read : the readings applied, ascending by (event time, partition, offset).
-    moved : bool[n], false at first sight. record_times : int64[n].
-    expired : the last reading of each stream that fell silent for too long; moments : int64[k], when.
-    before : what each stream of ``read`` and ``expired`` was before the batch, ascending by slot; event time NEVER:
-        unknown.
-    """
-
-    read: States
-    moved: Bools
-    record_times: Int64s
-    expired: States
-    moments: Int64s
-    before: States
-
-
 class JoinFeed:
     """The streams and windows of one feed in one shard.
 
@@ -86,7 +49,7 @@ class JoinFeed:
         self.n_dims = len(feed.dimensions)
         self.streams = StreamTable(self.n_dims + bool(feed.attributes), feed.stream_ttl_ms)
         self.n_windows = 0  # window joins that need `window`
-        self.window = _no_states(self.n_dims)
+        self.window = no_states(self.n_dims)
         self.first = 0  # the number of the first reading in `window` among all that were applied
         self.settled = NEVER  # epoch ms up to which silent streams are forgotten
         self._shard, self._n_shards = shard, n_shards
@@ -98,9 +61,9 @@ class JoinFeed:
 
     def apply(self, readings: Readings | None, settled: int) -> Arrivals:
         """Apply readings of all shards, given ascending by (partition, offset), and let time come to ``settled``."""
-        read, moved, record_times = _no_states(self.n_dims), np.empty(0, np.bool_), np.empty(0, np.int64)
-        before = [_no_states(self.n_dims)]
-        returned, moments = [_no_states(self.n_dims)], [np.empty(0, np.int64)]
+        read, moved, record_times = no_states(self.n_dims), np.empty(0, np.bool_), np.empty(0, np.int64)
+        before = [no_states(self.n_dims)]
+        returned, moments = [no_states(self.n_dims)], [np.empty(0, np.int64)]
         if readings is not None and len(readings):
             before.append(self.states(np.unique(self.streams.slots_of(readings.ids))))
             chained = self.streams.apply(self._carrying_codes(readings), self.settled)
@@ -140,7 +103,7 @@ class JoinFeed:
 
     def nothing(self) -> Arrivals:
         """Return what a batch does that brings nothing."""
-        none = _no_states(self.n_dims)
+        none = no_states(self.n_dims)
         no_times: Int64s = np.empty(0, dtype=np.int64)
         return Arrivals(none, np.empty(0, dtype=np.bool_), no_times, none, no_times, none)
 
@@ -332,12 +295,6 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return -np.inf
-
-
-def _no_states(n_dims: int) -> States:
-    no_times: Int64s = np.empty(0, dtype=np.int64)
-    none: Int32s = np.empty(0, dtype=np.int32)
-    return States(none, no_times, none, np.empty((n_dims, 0)), none)
 
 
 def _between(states: States, begin: int, end: int) -> States:

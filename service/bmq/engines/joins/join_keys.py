@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from bmq.engines.joins.join_feed import JoinFeed, States
+from bmq.engines.joins.join_feed import JoinFeed
+from bmq.engines.joins.join_states import States
 from bmq.records import Int64s
 from bmq.records.column_records import take
 

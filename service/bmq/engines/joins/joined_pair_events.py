@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmq.engines.joins.join_feed import JoinFeed, States
+from bmq.engines.joins.join_feed import JoinFeed
+from bmq.engines.joins.join_states import States
 from bmq.records import NEVER, Int8s, Int32s, Int64s, JoinedPairs, JoinQuery, PairSide
 
 

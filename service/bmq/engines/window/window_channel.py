@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from bmq.engines.band.band_channels import Changes
-from bmq.engines.joins.join_feed import Arrivals, JoinFeed
+from bmq.engines.joins.join_feed import JoinFeed
 from bmq.engines.joins.join_keys import KeyTable
+from bmq.engines.joins.join_states import Arrivals
 from bmq.engines.joins.joined_pair_events import JoinedPairEvents
 from bmq.engines.window.window_join import Window, WindowJoin, WindowPairs
 from bmq.records import NEVER, Bools, Int32s, Int64s, JoinQuery, Reason, Sign, Where
