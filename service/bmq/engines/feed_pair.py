@@ -13,11 +13,13 @@ import numpy as np
 
 from bmq.engines.band.band_channels import BandChannels, Changes
 from bmq.engines.feed.dues import DueQueries
-from bmq.engines.joins.join_feed import Arrivals, JoinFeed, Past, States
-from bmq.engines.joins.joined_pair_events import JoinedPairEvents, concat_events, emit_order, to_pairs
+from bmq.engines.joins.join_feed import JoinFeed, Past
+from bmq.engines.joins.join_states import Arrivals, States
+from bmq.engines.joins.joined_pair_events import JoinedPairEvents, emit_order, to_pairs
 from bmq.engines.stage_result import StageResult
 from bmq.engines.window.window_channel import WindowChannel
 from bmq.records import NEVER, Int32s, Int64s, JoinedPairs, JoinQuery, Kind, Reason, Sign
+from bmq.records.column_records import concat, take
 
 
 class FeedPair:
@@ -170,9 +172,9 @@ class FeedPair:
         parts = [part for part in parts if len(part)]
         if not parts:
             return None
-        events = concat_events(parts)
+        events = concat(parts)
         order = emit_order(events, (self.left, self.right), lambda slot: self._queries[slot].query_id)
-        return to_pairs(events.at(order), self.left, self.right, self._queries.__getitem__)
+        return to_pairs(take(events, order), self.left, self.right, self._queries.__getitem__)
 
     def _check(self) -> None:
         """State every invariant; for tests."""

@@ -16,7 +16,6 @@ from typing import Any
 from bmq.engines.stage_result import StageResult
 from bmq.errors import ControlCode
 from bmq.monitor.clock import FeedClock
-from bmq.monitor.crossing_batches import concat_crossings, concat_joined_pairs
 from bmq.monitor.feed_stage import FeedStage
 from bmq.monitor.join_stage import JoinStage
 from bmq.monitor.stage import Stage, as_emitted
@@ -39,6 +38,7 @@ from bmq.records import (
     Reply,
     Status,
 )
+from bmq.records.column_records import as_one
 
 SNAPSHOT_ROWS = 50_000  # streams, queries or trackings in a page of a snapshot; 4 MB are quick to write and to read
 
@@ -80,8 +80,8 @@ class Monitor:
         by_feeds: dict[tuple[str, str], list[JoinedPairs]] = {}
         for pairs in result.pairs:
             by_feeds.setdefault((pairs.left.feed, pairs.right.feed), []).append(pairs)
-        result.crossings = [concat_crossings(parts) for parts in by_feed.values()]
-        result.pairs = [concat_joined_pairs(parts) for parts in by_feeds.values()]
+        result.crossings = [as_one(parts) for parts in by_feed.values()]
+        result.pairs = [as_one(parts) for parts in by_feeds.values()]
         return result
 
     def _apply_one(self, command: Command) -> StageResult:

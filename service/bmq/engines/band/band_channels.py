@@ -12,10 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmq.engines.band.band_join import BandJoin
-from bmq.engines.joins.join_feed import Arrivals, JoinFeed, Past, States
+from bmq.engines.joins.join_feed import JoinFeed, Past
 from bmq.engines.joins.join_keys import KeyTable
+from bmq.engines.joins.join_states import Arrivals, States
 from bmq.engines.joins.joined_pair_events import JoinedPairEvents
 from bmq.records import NEVER, Band, Bools, Float64s, Int8s, Int32s, Int64s, JoinQuery, JoinSide, Reason
+from bmq.records.column_records import take
 
 LEFT, RIGHT = 0, 1
 KEYS_MIN = 1 << 16  # up to so many texts none is forgotten: some megabytes
@@ -144,7 +146,7 @@ class BandChannels:
         keys = np.zeros(end - begin, dtype=np.int64)
         for side in (LEFT, RIGHT):
             chosen = np.flatnonzero((changes.sides[begin:end] == side) & ~changes.is_expiry[begin:end])
-            states = changes.arrivals[side].read.at(changes.rows[begin:end][chosen])
+            states = take(changes.arrivals[side].read, changes.rows[begin:end][chosen])
             values[chosen], keys[chosen] = self._of_states(key, side, states)
         return values, keys
 

@@ -14,14 +14,15 @@ from bmq.engines.feed.crossing_records import to_crossings
 from bmq.engines.feed.endings import Endings, end_queries
 from bmq.engines.feed.feed_tables import FeedTables
 from bmq.engines.feed.pass_events import find_passes
-from bmq.engines.feed.slot_events import Events, When, concat_events, emit_order, some_events
+from bmq.engines.feed.slot_events import Events, When, emit_order, some_events
 from bmq.engines.feed.stream_expiry import find_silences
-from bmq.engines.feed.tracked_regions import concat_items, events_of_trackings, items_of_crossings, items_of_ends
+from bmq.engines.feed.tracked_regions import events_of_trackings, items_of_crossings, items_of_ends
 from bmq.engines.feed.watched_regions import Steps
 from bmq.engines.stage_result import StageResult
 from bmq.index.base import Moves, concat_moves
 from bmq.index.stream_table import Chained
 from bmq.records import Crossings, Family, Int8s, Int32s, Int64s, Readings, Reason, RegionQuery, are_of_family
+from bmq.records.column_records import as_one
 
 
 def advance(tables: FeedTables, readings: Readings | None, settled: int) -> StageResult:
@@ -182,7 +183,7 @@ def _emit_all(
             parts.append(passes.where(~silences.cover(tables, passes)))
         if levels is not None:
             parts.append(_at_readings(chained, levels, tables.queries.kinds, tables.n_dims))
-    found = concat_events(parts)
+    found = as_one(parts)
     dues = tables.dues.passed(settled)  # 4
     endings = Endings([], [])
     if dues:
@@ -193,9 +194,9 @@ def _emit_all(
     if tables.queries.n_tracked:  # 5
         items = items_of_crossings(tables, found.where(is_tracked))
         ends = items_of_ends(tables, items, silences.expiries, endings.tracking_ends)
-        of_trackings = tables.trackings.run(concat_items([items, *ends]), settled, tables.streams.last_times)
+        of_trackings = tables.trackings.run(as_one([items, *ends]), settled, tables.streams.last_times)
         n_suppressed = of_trackings.n_suppressed
         emitted.append(events_of_trackings(of_trackings))
-    events = concat_events(emitted)  # 6
+    events = as_one(emitted)  # 6
     events = events.where(emit_order(events, tables.queries.order_by_id(events.queries)))
     return tables.without_silent(events), [tables.queries.query(slot) for _, slot in dues], n_suppressed, visit_numbers

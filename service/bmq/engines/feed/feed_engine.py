@@ -11,9 +11,10 @@ from bmq.engines.feed.batch import advance
 from bmq.engines.feed.crossing_records import to_crossings
 from bmq.engines.feed.edits import put_query, remove_query, restore_query
 from bmq.engines.feed.feed_tables import FeedTables
-from bmq.engines.feed.slot_events import Events, concat_events, no_events
+from bmq.engines.feed.slot_events import Events, no_events
 from bmq.engines.stage_result import StageResult
 from bmq.records import NEVER, Crossings, Feed, Readings, Reason, RegionQuery, StreamRows, TrackingRows
+from bmq.records.column_records import as_one
 
 
 class FeedEngine:
@@ -61,7 +62,7 @@ class FeedEngine:
         self.tables.dues.set(self.tables.queries.slot(query_id), due)
 
     def _at_rest(self, parts: list[Events], emitted_as: RegionQuery | None = None) -> Crossings | None:
-        events = concat_events([part for part in parts if len(part)] or [no_events(self.tables.n_dims)])
+        events = as_one([part for part in parts if len(part)] or [no_events(self.tables.n_dims)])
         return to_crossings(self.tables, events, None, None, emitted_as) if len(events) else None
 
     # -- readings -----------------------------------------------------------------------------------------

@@ -7,8 +7,7 @@
 The events carry slots; `crossing_records` turns them into `records.Crossings`.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, TypeVar
 
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bmq.records import NEVER, Bools, Family, Float64s, Int8s, Int32s, Int64s, Kind, are_of_family
+from bmq.records.column_records import take
 
 T = TypeVar("T", bound=np.generic)
 
@@ -68,7 +68,7 @@ class Events:
 
     def where(self, chosen: Bools | npt.NDArray[np.intp] | slice) -> "Events":
         """Return the chosen events: a mask, positions in the wanted order, or a range."""
-        return Events(*(getattr(self, field.name)[..., chosen] for field in fields(self)))
+        return take(self, chosen)
 
 
 def some_events(
@@ -125,13 +125,6 @@ def no_events(n_dims: int) -> Events:
         ordinals=none,
         values=np.empty((n_dims, 0)),
     )
-
-
-def concat_events(parts: Sequence[Events]) -> Events:
-    """Return the events of all parts; at least one part."""
-    if len(parts) == 1:
-        return parts[0]
-    return Events(*(np.concatenate([getattr(part, field.name) for part in parts], axis=-1) for field in fields(Events)))
 
 
 def emit_order(events: Events, ranks: Int64s) -> npt.NDArray[np.intp]:

@@ -19,6 +19,7 @@ from bmq.engines.feed.slot_events import Events, When, no_events, some_events
 from bmq.engines.feed.watched_regions import Steps
 from bmq.index.stream_table import Chained
 from bmq.records import NEVER, Bools, Float64s, Int32s, Int64s, Reason, Sign
+from bmq.records.column_records import concat
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,8 @@ def _before_readings(tables: FeedTables, chained: Chained, steps: Steps, rows: I
     moments = chained.previous_times[rows] + ttl
     ordinals = np.zeros(rows.size, dtype=np.int32)
     if (moments < tables.settled).any():
-        # The reading before is in this batch: an earlier batch ended what its own readings left behind the clock.
+        # In these rows the previous reading is in this batch too: an earlier batch would have ended the memberships
+        # after that reading itself, because the clock was past p + T already.
         by_stream = np.argsort(chained.slots, kind="stable")
         before = np.zeros_like(by_stream)
         before[by_stream[1:]] = by_stream[:-1]
@@ -214,12 +216,4 @@ def _concat_expiries(parts: list[Expiries], tables: FeedTables) -> Expiries:
         codes = np.empty(0, dtype=np.int32) if tables.feed.attributes else None
         slots = np.empty(0, dtype=np.int32)
         return Expiries(slots, none, none, slots, np.empty((tables.n_dims, 0)), codes)
-    with_codes = [part.codes for part in parts if part.codes is not None]
-    return Expiries(
-        np.concatenate([part.streams for part in parts]),
-        np.concatenate([part.moments for part in parts]),
-        np.concatenate([part.ttls for part in parts]),
-        np.concatenate([part.ordinals for part in parts]),
-        np.concatenate([part.values for part in parts], axis=1),
-        np.concatenate(with_codes) if with_codes else None,
-    )
+    return concat(parts)

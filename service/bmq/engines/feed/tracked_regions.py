@@ -97,15 +97,6 @@ def _trackings_of(tables: FeedTables, streams: Int32s, items: TrackingItems) -> 
     return (keys >> 32).astype(np.int32), keys.astype(np.int32)
 
 
-def concat_items(parts: Sequence[TrackingItems]) -> TrackingItems:
-    """Return the items of all parts, in their order; at least one part."""
-    if len(parts) == 1:
-        return parts[0]
-    return TrackingItems(
-        *(np.concatenate([getattr(part, field.name) for part in parts], axis=-1) for field in fields(TrackingItems))
-    )
-
-
 def events_of_trackings(emitted: TrackingEvents) -> Events:
     """Return what the trackings emitted, as events."""
     columns = {field.name: getattr(emitted, field.name) for field in fields(Events) if field.name != "whens"}

@@ -21,6 +21,7 @@ from bmq.index.base import Moves, concat_moves
 from bmq.index.region_index import Areas, MakeBoxes
 from bmq.index.shape.shape_store import region_holds
 from bmq.records import Bools, Float64s, IndexKind, Int8s, Int32s, Int64s, Region, Where
+from bmq.records.column_records import take
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +45,7 @@ class Steps:
 
     def at(self, rows: Int64s) -> "Steps":
         """Return the steps in ``rows``."""
-        return Steps(
-            self.streams[rows],
-            self.known[rows],
-            np.ascontiguousarray(self.previous[:, rows]),
-            np.ascontiguousarray(self.values[:, rows]),
-            None if self.previous_codes is None else self.previous_codes[rows],
-            None if self.codes is None else self.codes[rows],
-        )
+        return take(self, rows)
 
 
 @dataclass(frozen=True, slots=True)

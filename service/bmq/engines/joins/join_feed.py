@@ -5,11 +5,12 @@ any of them. The module knows readings and attributes, and no queries.
 """
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
+from bmq.engines.joins.join_states import Arrivals, States, no_states
 from bmq.engines.scope.conditions import SEPARATOR, Conditions
 from bmq.index.stream_table import StreamTable
 from bmq.kernels.tables.hashing import shards_of
@@ -29,70 +30,10 @@ from bmq.records import (
     Where,
     WindowRows,
 )
+from bmq.records.column_records import concat, take
 
-CODES_MIN = 4096  # attribute texts that are kept in any case: to look for those in use costs a millisecond
-_EQUAL_TO_NOTHING = ("null", "-")  # absent, and what is no scalar; see `wire.attributes`
-
-
-@dataclass(frozen=True, slots=True)
-class States:
-    """Readings of streams, one row each: slots int32[n], event_times int64[n], ordinals int32[n], values float64[d, n].
-
-    codes : int32[n], of the attributes; zeros if the feed has no attributes.
-    """
-
-    slots: Int32s
-    event_times: Int64s
-    ordinals: Int32s
-    values: Float64s
-    codes: Int32s
-
-    def __len__(self) -> int:
-        return self.slots.size
-
-    def at(self, rows: Int64s | Bools | slice) -> "States":
-        """Return the states in ``rows``."""
-        return States(
-            self.slots[rows],
-            self.event_times[rows],
-            self.ordinals[rows],
-            np.ascontiguousarray(self.values[:, rows]),
-            self.codes[rows],
-        )
-
-
-def concat_states(parts: list[States]) -> States:
-    """Return the states of all parts, in their order; at least one part."""
-    return States(
-        np.concatenate([part.slots for part in parts]),
-        np.concatenate([part.event_times for part in parts]),
-        np.concatenate([part.ordinals for part in parts]),
-        np.concatenate([part.values for part in parts], axis=1),
-        np.concatenate([part.codes for part in parts]),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Arrivals:
-    """The readings and the expired streams of one feed in one batch.
-
-    Attributes
-    ----------
-    read : the applied readings, ascending by (event time, partition, offset).
-    moved : bool[n], False at first sight.
-    record_times : int64[n], epoch ms.
-    expired : the last reading of each stream that was silent for longer than `stream_ttl`.
-    moments : int64[k], epoch ms at which each stream in ``expired`` expired.
-    before : the last reading before the batch of each stream in ``read`` and ``expired``, ascending by slot; event
-        time NEVER: the stream was unknown.
-    """
-
-    read: States
-    moved: Bools
-    record_times: Int64s
-    expired: States
-    moments: Int64s
-    before: States
+CODES_MIN = 4096  # up to so many attribute texts none is forgotten: the search for the texts in use costs a millisecond
+_EQUAL_TO_NOTHING = ("null", "-")  # an absent attribute, and an object or a list; see `wire.attributes`
 
 
 class JoinFeed:
@@ -108,7 +49,7 @@ class JoinFeed:
         self.n_dims = len(feed.dimensions)
         self.streams = StreamTable(self.n_dims + bool(feed.attributes), feed.stream_ttl_ms)
         self.n_windows = 0  # window joins that need `window`
-        self.window = _no_states(self.n_dims)
+        self.window = no_states(self.n_dims)
         self.first = 0  # the number of the first reading in `window` among all that were applied
         self.settled = NEVER  # epoch ms up to which silent streams are forgotten
         self._shard, self._n_shards = shard, n_shards
@@ -120,9 +61,9 @@ class JoinFeed:
 
     def apply(self, readings: Readings | None, settled: int) -> Arrivals:
         """Apply readings of all shards, given ascending by (partition, offset), and expire streams by ``settled``."""
-        read, moved, record_times = _no_states(self.n_dims), np.empty(0, np.bool_), np.empty(0, np.int64)
-        before = [_no_states(self.n_dims)]
-        returned, moments = [_no_states(self.n_dims)], [np.empty(0, np.int64)]
+        read, moved, record_times = no_states(self.n_dims), np.empty(0, np.bool_), np.empty(0, np.int64)
+        before = [no_states(self.n_dims)]
+        returned, moments = [no_states(self.n_dims)], [np.empty(0, np.int64)]
         if readings is not None and len(readings):
             before.append(self.states(np.unique(self.streams.slots_of(readings.ids))))
             chained = self.streams.apply(self._carrying_codes(readings), self.settled)
@@ -140,14 +81,14 @@ class JoinFeed:
         silent = self.streams.silent_slots(settled)
         if silent.size:
             expired = self.states(silent)
-            before.append(expired.at(~np.isin(silent, before[-1].slots)))
+            before.append(take(expired, ~np.isin(silent, before[-1].slots)))
             returned.append(expired)
             moments.append(expired.event_times + self._ttl)
             self.streams.forget(silent)
         self.settled = settled
-        known = concat_states(before)
+        known = concat(before)
         if self.n_windows:
-            self.window = concat_states([self.window, read])
+            self.window = concat([self.window, read])
             self._n_stored += len(read)
         else:
             self.first += len(read)
@@ -155,14 +96,14 @@ class JoinFeed:
             read,
             moved,
             record_times,
-            concat_states(returned),
+            concat(returned),
             np.concatenate(moments),
-            known.at(np.argsort(known.slots)),
+            take(known, np.argsort(known.slots)),
         )
 
     def nothing(self) -> Arrivals:
         """Return the arrivals of a batch without readings and expired streams."""
-        none = _no_states(self.n_dims)
+        none = no_states(self.n_dims)
         no_times: Int64s = np.empty(0, dtype=np.int64)
         return Arrivals(none, np.empty(0, dtype=np.bool_), no_times, none, no_times, none)
 
@@ -173,7 +114,7 @@ class JoinFeed:
 
     def count_from(self, number: int) -> None:
         """Keep readings for one more window join, which counts the readings from ``number`` on."""
-        if not self.n_windows:  # else all that came since is counted, and what came is numbered already
+        if not self.n_windows:  # else the readings are counted and numbered already
             self.first = number
         self.n_windows += 1
 
@@ -185,7 +126,7 @@ class JoinFeed:
 
     def drop_first(self, n: int) -> None:
         """Drop the first ``n`` readings in the window."""
-        self.window = self.window.at(slice(n, None))
+        self.window = _between(self.window, n, len(self.window))
         self.first += n
 
     # -- what is known ------------------------------------------------------------------------------------
@@ -276,7 +217,7 @@ class JoinFeed:
             self.streams.put_rows(streams)
         if rows.window is not None:
             new, readings = rows.window, rows.window.readings
-            if new.first != self.n_applied:  # what came between has gone again, and all that was before it
+            if new.first != self.n_applied:  # the readings between have left the window, and so have all earlier ones
                 self.drop_first(len(self.window))
                 self.first = new.first
             codes = (
@@ -286,7 +227,7 @@ class JoinFeed:
             )
             slots = self.streams.slots_of(readings.ids)
             states = States(slots, readings.event_times, new.ordinals, readings.values, codes)
-            self.window = concat_states([self.window, states])
+            self.window = concat([self.window, states])
 
     @property
     def _ttl(self) -> int:
@@ -294,7 +235,7 @@ class JoinFeed:
         return self.feed.stream_ttl_ms
 
     def _window_rows(self, begin: int, end: int) -> WindowRows:
-        rows = self.window.at(slice(begin, end))
+        rows = _between(self.window, begin, end)
         attributes = self._attributes(rows.codes) if self.feed.attributes else None
         n = len(rows)
         readings = Readings(self._ids_of(rows.slots), rows.event_times, np.zeros(n, np.int64), rows.values, attributes)
@@ -359,10 +300,10 @@ def _number(text: str) -> float:
         return -np.inf
 
 
-def _no_states(n_dims: int) -> States:
-    no_times: Int64s = np.empty(0, dtype=np.int64)
-    none: Int32s = np.empty(0, dtype=np.int32)
-    return States(none, no_times, none, np.empty((n_dims, 0)), none)
+def _between(states: States, begin: int, end: int) -> States:
+    """Return a range of states; the values are C-contiguous, as the kernels need them."""
+    rows = take(states, slice(begin, end))
+    return replace(rows, values=np.ascontiguousarray(rows.values))
 
 
 class Past:
@@ -396,7 +337,7 @@ class Past:
             (touched & ~in_batch, before, rows),
             (in_batch, self._arrivals.read, self._order[found] if self._order.size else found),
         ):
-            picked = source.at(at[chosen]) if chosen.any() else None
+            picked = take(source, at[chosen]) if chosen.any() else None
             if picked is not None:
                 states.event_times[chosen], states.ordinals[chosen] = picked.event_times, picked.ordinals
                 states.values[:, chosen], states.codes[chosen] = picked.values, picked.codes

@@ -2,8 +2,10 @@
 
 import numpy as np
 
-from bmq.engines.joins.join_feed import JoinFeed, States
+from bmq.engines.joins.join_feed import JoinFeed
+from bmq.engines.joins.join_states import States
 from bmq.records import Int64s
+from bmq.records.column_records import take
 
 NO_KEY = -1  # equal to nothing
 
@@ -28,7 +30,7 @@ class KeyTable:
         if field is None:
             return np.zeros(len(states), dtype=np.int64)
         _, first, inverse = np.unique(feed.handles(field, states), return_index=True, return_inverse=True)
-        texts = feed.texts(field, states.at(first))
+        texts = feed.texts(field, take(states, first))
         table = self._numbers
         found = [NO_KEY if text is None else table.setdefault(text, len(table)) for text in texts]
         return np.array(found, dtype=np.int64)[inverse]

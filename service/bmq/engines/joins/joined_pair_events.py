@@ -3,12 +3,13 @@
 One row is one event: its query, its two streams with their readings, and its position in the batch.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from bmq.engines.joins.join_feed import JoinFeed, States, concat_states
+from bmq.engines.joins.join_feed import JoinFeed
+from bmq.engines.joins.join_states import States
 from bmq.records import NEVER, Int8s, Int32s, Int64s, JoinedPairs, JoinQuery, PairSide
 
 
@@ -44,33 +45,6 @@ class JoinedPairEvents:
         later = np.maximum(self.left.event_times, self.right.event_times)
         return np.where(self.moments == NEVER, later, self.moments)
 
-    def at(self, rows: Int64s) -> "JoinedPairEvents":
-        """Return the events in ``rows``, in that order."""
-        return JoinedPairEvents(
-            self.queries[rows],
-            self.positions[rows],
-            self.signs[rows],
-            self.reasons[rows],
-            self.moments[rows],
-            self.left.at(rows),
-            self.right.at(rows),
-            self.record_times[rows],
-        )
-
-
-def concat_events(parts: Sequence[JoinedPairEvents]) -> JoinedPairEvents:
-    """Return the events of all parts, in their order; at least one part."""
-    return JoinedPairEvents(
-        np.concatenate([part.queries for part in parts]),
-        np.concatenate([part.positions for part in parts]),
-        np.concatenate([part.signs for part in parts]),
-        np.concatenate([part.reasons for part in parts]),
-        np.concatenate([part.moments for part in parts]),
-        concat_states([part.left for part in parts]),
-        concat_states([part.right for part in parts]),
-        np.concatenate([part.record_times for part in parts]),
-    )
-
 
 def emit_order(events: JoinedPairEvents, feeds: tuple[JoinFeed, JoinFeed], query_id: Callable[[int], str]) -> Int64s:
     """Return the positions of the events in the order in which they are emitted, int64[n].
@@ -84,7 +58,7 @@ def emit_order(events: JoinedPairEvents, feeds: tuple[JoinFeed, JoinFeed], query
     left, right = (
         _ranks(side.slots, feed.streams.text_of) for side, feed in zip((events.left, events.right), feeds, strict=True)
     )
-    # The sort is stable: what windows hold stays in the order in which it was applied.
+    # The sort is stable: pairs of windows stay in the order in which their readings were applied.
     has_sign = events.signs != 0
     return np.lexsort((right * has_sign, left * has_sign, queries, group, events.positions))
 

@@ -104,7 +104,7 @@ def as_events(parts: list[tuple[Records, Float64s]], n_dims: int, n_suppressed: 
     """Return the events of all ``parts``; each part is a pair of arrays as ``room`` returns them, cut to length."""
     events, values = parts[0] if len(parts) == 1 else _concat(parts, n_dims)
     columns = {name: np.ascontiguousarray(events[name]) for name in EVENT.names or ()}
-    # What kernels write has no kind. They set `began` in the events of a pattern, and in no other.
+    # Events of kernels have no kind. The kernels set `began` in the events of a pattern, and in no others.
     kinds = np.where(columns["began"] == NEVER, Kind.BORDER.number, Kind.TRANSITION.number).astype(np.int8)
     return TrackingEvents(**columns, kinds=kinds, values=np.ascontiguousarray(values.T), n_suppressed=n_suppressed)
 

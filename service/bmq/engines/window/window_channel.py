@@ -9,11 +9,13 @@ from dataclasses import replace
 import numpy as np
 
 from bmq.engines.band.band_channels import Changes
-from bmq.engines.joins.join_feed import Arrivals, JoinFeed
+from bmq.engines.joins.join_feed import JoinFeed
 from bmq.engines.joins.join_keys import KeyTable
+from bmq.engines.joins.join_states import Arrivals
 from bmq.engines.joins.joined_pair_events import JoinedPairEvents
 from bmq.engines.window.window_join import Window, WindowJoin, WindowPairs
 from bmq.records import NEVER, Bools, Int32s, Int64s, JoinQuery, Reason, Sign, Where
+from bmq.records.column_records import take
 
 
 class WindowChannel:
@@ -73,7 +75,7 @@ class WindowChannel:
             order = np.argsort(slots)
             at = np.minimum(np.searchsorted(slots[order], events.queries), slots.size - 1)
             late = (slots[order][at] == events.queries) & (events.event_times > ends[order][at])
-            events = events.at(np.flatnonzero(~late))
+            events = take(events, ~late)
         return [events], found.visits
 
     def needed(self, side: int, settled_other: int) -> int:
@@ -121,7 +123,7 @@ class WindowChannel:
             np.full(n, Sign.NONE, dtype=np.int8),
             np.full(n, Reason.MOVED, dtype=np.int8),
             np.full(n, NEVER, dtype=np.int64),
-            self._feeds[0].window.at(rows[0].astype(np.int64)),
-            self._feeds[1].window.at(rows[1].astype(np.int64)),
+            take(self._feeds[0].window, rows[0]),
+            take(self._feeds[1].window, rows[1]),
             record_times,
         )
