@@ -20,7 +20,7 @@ from bmq.records import NEVER, Band, Bools, Float64s, Int8s, Int32s, Int64s, Joi
 from bmq.records.column_records import take
 
 LEFT, RIGHT = 0, 1
-KEYS_MIN = 1 << 16  # up to so many texts none is forgotten: some megabytes
+KEYS_MIN = 1 << 16  # the channels keep up to so many texts without a rebuild: some megabytes
 
 
 @dataclass(frozen=True, slots=True)

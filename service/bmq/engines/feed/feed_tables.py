@@ -26,7 +26,7 @@ from bmq.index.stream_table import Chained, StreamTable
 from bmq.kernels.tables.hashing import hash_ids
 from bmq.records import NEVER, Attributes, Bools, Feed, Float64s, Ids, Int32s, Readings, RegionQuery, StreamRows
 
-CODES_MIN = 4096  # up to so many attribute texts none is forgotten: the search for the texts in use costs a millisecond
+CODES_MIN = 4096  # so many attribute texts are kept: the search for the texts in use costs a millisecond
 
 
 class FeedTables:
@@ -198,7 +198,7 @@ class FeedTables:
         return inside[self.knows(int(self.queries.owners[region_slot]), inside)]
 
     def knows(self, slot: int, streams: Int32s) -> Bools:
-        """Return which streams a query knows, bool[n]: those that had a reading within its `stream_ttl`."""
+        """Return which streams a query knows, bool[n]: the streams that had a reading within its `stream_ttl`."""
         times = self.streams.last_times[streams]
         known: Bools = times != NEVER
         ttl = self.queries.stream_ttls[slot]

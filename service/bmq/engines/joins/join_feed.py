@@ -32,7 +32,7 @@ from bmq.records import (
 )
 from bmq.records.column_records import concat, take
 
-CODES_MIN = 4096  # up to so many attribute texts none is forgotten: the search for the texts in use costs a millisecond
+CODES_MIN = 4096  # so many attribute texts are kept: the search for the texts in use costs a millisecond
 _EQUAL_TO_NOTHING = ("null", "-")  # an absent attribute, and an object or a list; see `wire.attributes`
 
 

@@ -122,7 +122,7 @@ class FlatBoxes(NamedTuple):
 
 
 def flat_boxes(slots: Iterable[int], queries: Mapping[int, JoinQuery], axes: tuple[Axis, ...]) -> FlatBoxes:
-    """Return the boxes of the queries in ``slots``; new axes stand behind ``axes``."""
+    """Return the boxes of the queries in ``slots``; new axes follow ``axes``."""
     place_of = {axis: k for k, axis in enumerate(axes)}
     flat = FlatBoxes((), [], [], [], [], [], [])
     for slot in slots:
