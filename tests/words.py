@@ -68,8 +68,9 @@ def _quoted(cell: str) -> list[str]:
 
 
 def _pattern(words: Sequence[str]) -> re.Pattern[str]:
-    # Letters alone end a word, so that the parts of snake_case are words.
-    return re.compile(rf"(?<![a-z])(?:{'|'.join(map(re.escape, words))})(?![a-z])", re.IGNORECASE)
+    # Letters alone end a word, so that the parts of snake_case are words. "is none" does not mean the code `is None`.
+    written = [form for word in words for form in (word, word.capitalize(), word.upper())]
+    return re.compile(rf"(?<![A-Za-z])(?:{'|'.join(map(re.escape, written))})(?![a-z])")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Compiled loops over arrays. Importing this package tells numba in which folder to cache compiled kernels.
+"""Compiled loops over arrays. Importing this package names the folder in which numba caches compiled kernels.
 
 This package knows arrays and numbers only. It must not know Kafka, Spark, query ids or the wire format.
 

@@ -112,9 +112,9 @@ class Totals:
         for counters in by_shard:
             self._add_shard(counters)
         # Commands go to every shard, so that all shards agree and summing would count a query once a shard.
-        told = next((counters["queries"] for counters in by_shard if "queries" in counters), None)
-        if told is not None:
-            self.queries = dict.fromkeys(self.queries, 0) | told
+        queries = next((counters["queries"] for counters in by_shard if "queries" in counters), None)
+        if queries is not None:
+            self.queries = dict.fromkeys(self.queries, 0) | queries
 
     def _add_shard(self, counters: ShardCounters) -> None:
         self.readings.update(counters.get("readings", {}))

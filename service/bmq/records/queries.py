@@ -148,9 +148,9 @@ class RegionQuery:
     ttl_ms, expires_at : when the query ends: that long after the clock at registration, or at that epoch ms.
     stream_ttl_ms : the silence of a stream that ends its membership in this query.
     exit_region : the region that must be left; None: ``region``.
-    stay_for_ms, away_for_ms : how long a stream must stay, or stay away, before it is told.
-    cooldown_ms : how long after a + of a stream no other one is told.
-    max_events : events of one stream, after which no more are told.
+    stay_for_ms, away_for_ms : how long a stream must stay, or stay away, before the service emits its event.
+    cooldown_ms : how long after a + of a stream the service emits no other one.
+    max_events : events of one stream, after which the service emits no more.
     pattern, within_ms : of a transition query.
     alternatives : of a select query: boxes over the feed's dimensions and then its attributes, any of which is to hold
         a reading. An attribute is a coordinate where it is a number, and no number is -inf: it fits where nothing is
@@ -256,7 +256,7 @@ class JoinQuery:
     Attributes
     ----------
     alternatives : conjunctions, any of which is to hold; of a band join exactly one, with one band and unbounded boxes.
-    reports_queries : of a band join: tell that its answer changed, not by which pairs.
+    reports_queries : of a band join: its events say that its answer changed, not by which pairs.
     """
 
     query_id: str

@@ -35,17 +35,17 @@ class StreamRows:
 
 @dataclass(frozen=True, slots=True)
 class TrackingRows:
-    """What is kept of some (query, stream) pairs: rows of `engines.tracking.trackings.Pairs`.
+    """What is kept of some queries and streams: rows of `engines.tracking.trackings.Trackings`.
 
     Attributes
     ----------
     query_ids : the queries that ``query_rows`` points into, each once.
     query_rows : int32[n].
-    flags : uint8[n]; 0: the pair is gone.
+    flags : uint8[n]; 0: there is nothing to keep any more.
     reasons : int8[n], ordinals : int32[n], begins : int64[n], values : float64[d, n]
-        The crossing that waits, where one does.
-    last_entered : int64[n], event time of the last + told; NEVER: none.
-    n_events : int32[n], events told.
+        The pending crossing, if there is one.
+    last_entered : int64[n], event time of the last + emitted; NEVER: there is none.
+    n_events : int32[n], events emitted.
     """
 
     query_ids: tuple[str, ...]

@@ -109,13 +109,13 @@ class BorderDefinition(_RegionDefinition):
     exit_region: Region | None = Field(
         default=None, description="A region around `region` that must be left; absent: `region`."
     )
-    stay_for: Duration = Field(default=0, description="How long a stream must stay inside before it is told.")
-    away_for: Duration = Field(default=0, description="How long a stream must stay away before it is told.")
+    stay_for: Duration = Field(default=0, description="How long a stream must stay inside before its `+` is emitted.")
+    away_for: Duration = Field(default=0, description="How long a stream must stay away before its `-` is emitted.")
     cooldown: Duration = Field(
-        default=0, description="How long after a + of a stream no other visit of that stream is told."
+        default=0, description="How long after a + of a stream no other visit of that stream is emitted."
     )
     max_events: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = Field(
-        default=None, description="After so many events of a stream, no more of that stream are told."
+        default=None, description="After so many events of a stream, no more of that stream are emitted."
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from bmq.engines.feed.dues import DueQueries
 from bmq.engines.feed.level_queries import Levels
-from bmq.engines.feed.member_search import Residents
+from bmq.engines.feed.member_search import MemberSearch
 from bmq.engines.feed.pass_search import Passes
 from bmq.engines.feed.query_table import FOREVER, NO_SLOT, QueryTable
 from bmq.engines.feed.silence_dues import SilenceDues
@@ -39,7 +39,7 @@ class FeedTables:
     queries : query id -> slot, and columns by slot.
     regions : the regions of queries that have members, and of exit regions.
     levels : match and select queries, which report every reading inside and have no members.
-    residents : the search from a region to the streams inside it (`member_search`).
+    member_search : the search from a region to the streams inside it (`member_search`).
     silent : the memberships that end without an event.
     trackings : a row for each (tracked query, stream) that is remembered.
     passes : the regions of queries with `passes`.
@@ -56,7 +56,7 @@ class FeedTables:
         conditions = Conditions(feed.attributes)
         self.regions = WatchedRegions(self.n_dims, conditions, feed.index)
         self.levels = Levels(feed, conditions)
-        self.residents = Residents(self.streams, self.regions, self.n_dims)
+        self.member_search = MemberSearch(self.streams, self.regions, self.n_dims)
         self.silent = SilentMembers()
         self.trackings = Trackings(self.n_dims)
         self.passes = Passes(self.n_dims, feed.lonlat)
@@ -141,7 +141,7 @@ class FeedTables:
 
     def apply(self, readings: Readings) -> Chained:
         """Apply readings to the streams; return each reading with the previous reading of its stream."""
-        self.residents.moved()
+        self.member_search.moved()
         if self.feed.attributes:
             assert readings.attributes is not None
             readings = replace(readings, values=np.vstack([readings.values, self._codes(readings.attributes)]))
@@ -151,7 +151,7 @@ class FeedTables:
 
     def put_streams(self, rows: StreamRows) -> None:
         """Set streams to the given rows, without events."""
-        self.residents.moved()
+        self.member_search.moved()
         self.silence_dues.forget()
         if rows.attributes is not None:
             rows = replace(rows, values=np.vstack([rows.values, self._codes(rows.attributes)]), attributes=None)
@@ -194,7 +194,7 @@ class FeedTables:
 
     def members(self, region_slot: int) -> Int32s:
         """Return the slots of the streams inside a region and its scope that its query knows, int32[n], ascending."""
-        inside = self.residents.inside(region_slot)
+        inside = self.member_search.inside(region_slot)
         return inside[self.knows(int(self.queries.owners[region_slot]), inside)]
 
     def knows(self, slot: int, streams: Int32s) -> Bools:

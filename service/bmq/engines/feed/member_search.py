@@ -11,7 +11,7 @@ from bmq.index.stream_table import StreamTable
 from bmq.records import NEVER, Float64s, Int32s
 
 
-class Residents:
+class MemberSearch:
     """The search for the members of regions, among the streams of one feed and shard."""
 
     def __init__(self, streams: StreamTable, regions: WatchedRegions, n_dims: int) -> None:

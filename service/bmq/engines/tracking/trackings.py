@@ -132,7 +132,7 @@ class Trackings:
 
         Each stream is inside, with the given visit (EMITTED or SILENT) and without a pending crossing.
         """
-        assert self._table_of(query) is self._memberships, f"query slot {query} is a transition query: nobody is visits"
+        assert self._table_of(query) is self._memberships, f"query slot {query} is a transition query: it has no visits"
         queries = np.full(streams.size, query, dtype=np.int32)
         rows = self._memberships.find_or_add(self._options, queries, streams.astype(np.int32))
         codes = np.broadcast_to(visits, streams.size).astype(np.int32)
@@ -140,7 +140,9 @@ class Trackings:
 
     def flush(self, query: int) -> TrackingEvents:
         """Fire the pending crossings of a border query at once; each is confirmed at the moment at which it began."""
-        assert self._table_of(query) is self._memberships, f"query slot {query} is a transition query: drop what waits"
+        assert self._table_of(query) is self._memberships, (
+            f"query slot {query} is a transition query: drop what is pending"
+        )
         rows = self._rows_of(query)
         rows = rows[self._memberships.flags_of(rows) & rows_kernel.PENDING > 0]
         n_before = self._n_suppressed()

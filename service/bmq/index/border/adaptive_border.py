@@ -31,7 +31,7 @@ MOVES_ON_TRIAL = 2048
 SMALLEST_ON_TRIAL = 4096  # queries; fewer cannot cost much, and come with every batch of registrations
 SURPRISE = 2.0  # what was looked at must have cost this much more than predicted; less is what any model is wrong by
 N_SAMPLED = 256  # moves that the movement is known by; their mean step is off by a tenth at most times
-N_SAMPLED_A_CALL = 64  # so that the sample tells of at least four calls, and forgets all others
+N_SAMPLED_A_CALL = 64  # so that the sample has moves of at least four calls, and forgets all others
 # The grid's kernel is compiled for each number of dimensions, and `bmq.job.warmup` does so up to here. In five and more
 # the stab difference is nearly always cheaper.
 MOST_DIMS_OF_GRID = 4
