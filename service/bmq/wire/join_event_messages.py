@@ -90,8 +90,8 @@ def render_pairs(
 def _ids(pairs: JoinedPairs, queries: Sequence[JoinQuery], query_rows: Int32s) -> pa.Array:
     """Return the event ids.
 
-    A pair of readings enters the answer of one version of a query at most once, and leaves it at most once: because of a
-    new reading, which makes another pair, or because of an expiry, whose reason is part of the id.
+    A pair of readings enters the answer of one version of a query at most once, and leaves it at most once: because of
+    a new reading, which makes another pair, or because of an expiry, whose reason is part of the id.
     """
     subjects = np.zeros(len(pairs), dtype=_SUBJECT)
     for name, side in (("left", pairs.left), ("right", pairs.right)):
