@@ -102,7 +102,7 @@ def _default(model: type[Section], option: str, schema: Mapping[str, Any]) -> st
 
 
 def _type(schema: Mapping[str, Any]) -> str:
-    """Return the type of an option in a reader's words."""
+    """Return the type of an option in words for a reader."""
     match schema:
         case {"enum": values}:
             return " or ".join(_code(json.dumps(value)) for value in values)
