@@ -29,7 +29,7 @@ FORMAT = 3
 # A snapshot is due when the log after the last one has this many times the bytes of the snapshot. With 4, snapshots
 # are at most a fifth of all bytes written, and a lost replica reads at most five times the live state.
 LOG_TO_SNAPSHOT = 4
-# A log with fewer bytes never is that long; otherwise a tiny state would get a snapshot in each batch.
+# Below this many bytes the log is never long enough; otherwise a tiny state would get a snapshot in each batch.
 LOG_BYTES_MIN = 4_000_000
 # A snapshot is also due after this many entries, because each entry costs a round trip when a replica is read.
 LOG_ENTRIES_MAX = 400
