@@ -23,7 +23,7 @@ from bmq.index.region_index import Areas
 from bmq.index.shape.shape_store import ShapeStore
 from bmq.monitor.monitor import Monitor
 from bmq.records import Clock, Feed, Float64s, Put, Region, RegionQuery, Shape, ShapeKind
-from bmq.records.concat import concat_readings
+from bmq.records.column_records import concat
 from bmq.wire.event_messages import render_crossings
 from bmq.wire.frames import pack_readings, unpack_readings
 from bmq.wire.readings import Decoder
@@ -102,7 +102,7 @@ def in_a_worker(regions: dict[str, list[Region]]) -> dict[str, float]:
         for name in list(regions)[:: 1 if number % 2 else -1]:
             start = time.thread_time_ns()
             frame = pack_readings(decoder.decode(None, values, record_times).readings, 1)[0]
-            readings = concat_readings([unpack_readings(frame)])
+            readings = concat([unpack_readings(frame)])
             advanced = monitors[name].advance(feed.name, readings, Clock(event_time, event_time))
             pack_delta(monitors[name].take_delta())
             (crossings,) = advanced.crossings

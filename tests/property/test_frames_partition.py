@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from bmq.kernels.tables.hashing import hash_ids, shards_of
 from bmq.records import Attributes, Ids, Readings
-from bmq.records.concat import concat_readings
+from bmq.records.column_records import concat
 from bmq.wire.frames import pack_readings, unpack_readings
 
 rows = st.tuples(
@@ -70,5 +70,5 @@ def test_a_shard_gets_the_readings_of_its_streams_in_the_order_of_all_batches(
     shards = shards_of(everything.ids.hashes, n_shards)
     all_rows = as_rows(everything)
     for shard in range(n_shards):
-        joined = concat_readings([unpack_readings(frames[shard]) for frames in packed])
+        joined = concat([unpack_readings(frames[shard]) for frames in packed])
         assert as_rows(joined) == [all_rows[row] for row in np.flatnonzero(shards == shard)]

@@ -1,10 +1,10 @@
-"""All joins of one left and one right feed in one shard: what commands, readings and time make of them.
+"""All joins of one left and one right feed in one shard: it applies commands, batches and restored queries.
 
     readings of both feeds ─► one sequence ─┬─► channels of band joins ─► pairs that began or ended ─┐
     streams that expire ────►  (by moment)  └─► window joins ──────────► pairs that were found ──────┴─► in order
 
-Knows no replies and no clock of its own: `monitor.join_stage` decides when a command is due and how far time has come.
-The pairs of a band join follow from the last readings of both feeds, so nothing is kept of them.
+A feed pair sends no replies and has no clock: `monitor.join_stage` decides when a query is due and how far the settled
+time is. The joined pairs of a band join follow from the last readings of both feeds, so no table keeps them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,11 +13,13 @@ import numpy as np
 
 from bmq.engines.band.band_channels import BandChannels, Changes
 from bmq.engines.feed.dues import DueQueries
-from bmq.engines.joins.join_feed import Arrivals, JoinFeed, Past, States
-from bmq.engines.joins.joined_pair_events import JoinedPairEvents, concat_events, emit_order, to_pairs
+from bmq.engines.joins.join_feed import JoinFeed, Past
+from bmq.engines.joins.join_states import Arrivals, States
+from bmq.engines.joins.joined_pair_events import JoinedPairEvents, emit_order, to_pairs
 from bmq.engines.stage_result import StageResult
 from bmq.engines.window.window_channel import WindowChannel
 from bmq.records import NEVER, Int32s, Int64s, JoinedPairs, JoinQuery, Kind, Reason, Sign
+from bmq.records.column_records import concat, take
 
 
 class FeedPair:
@@ -47,17 +49,17 @@ class FeedPair:
         return list(self._queries.values())
 
     def due(self, query_id: str) -> int:
-        """Return when a query ends, epoch ms; NEVER: not, or not known yet."""
+        """Return when a query ends, epoch ms; NEVER: it does not end, or the time is not known yet."""
         return self.dues.of(self._slots[query_id])
 
     def set_due(self, query_id: str, due: int) -> None:
-        """Let a query end at ``due``, epoch ms."""
+        """Set when a query ends, epoch ms."""
         self.dues.set(self._slots[query_id], due)
 
     # -- commands -----------------------------------------------------------------------------------------
 
     def put(self, query: JoinQuery, reason: Reason, due: int) -> JoinedPairs | None:
-        """Register or replace a query; return the pairs that this begins and ends; None: none."""
+        """Register or replace a query; return the pairs that this begins and ends; None: no pairs."""
         slot = self._slots.get(query.query_id)
         before = self.band.pairs(slot) if slot is not None else self.band.no_pairs()
         self.restore(query, due, self._since(query))
@@ -69,7 +71,10 @@ class FeedPair:
         )
 
     def remove(self, query_id: str, reason: Reason, emitted_as: JoinQuery | None = None) -> JoinedPairs | None:
-        """Remove a query; return the pairs that this ends; ``emitted_as`` is the definition they carry, if another."""
+        """Remove a query; return the pairs that this ends.
+
+        ``emitted_as`` is the definition that the events carry; None: the removed definition.
+        """
         slot = self._slots[query_id]
         parts = self._at_rest(slot, self.band.pairs(slot), Sign.LEFT, reason)
         if emitted_as is not None:
@@ -79,7 +84,7 @@ class FeedPair:
         return emitted
 
     def drop(self, query_id: str) -> None:
-        """Remove a query without a word."""
+        """Remove a query without events."""
         slot = self._slots.pop(query_id)
         self.windows.remove(slot)
         self.band.remove(slot)
@@ -88,7 +93,10 @@ class FeedPair:
         self._free.append(slot)
 
     def restore(self, query: JoinQuery, due: int, since: tuple[int, int]) -> None:
-        """Register or replace a query without a word; ``since``: the readings that a window join counts from."""
+        """Register or replace a query without events.
+
+        ``since`` is the number of the first left and the first right reading that count for a window join.
+        """
         slot = self._slots.get(query.query_id)
         if slot is None:
             slot = self._slots[query.query_id] = self._free.pop() if self._free else len(self._queries)
@@ -103,7 +111,7 @@ class FeedPair:
                 self.band.put(slot, query)
 
     def since_of(self, query_id: str) -> tuple[int, int] | None:
-        """Return the numbers of the left and the right reading that a window join counts from; None: it is none."""
+        """Return the numbers of the first left and right reading that count; None: the query is not a window join."""
         return self.windows.since.get(self._slots[query_id])
 
     def _since(self, query: JoinQuery) -> tuple[int, int]:
@@ -118,7 +126,7 @@ class FeedPair:
     # -- readings and time --------------------------------------------------------------------------------
 
     def advance(self, left: Arrivals, right: Arrivals, settled: int) -> StageResult:
-        """Take in what a batch did to both feeds, which have applied it, and let time come to ``settled``."""
+        """Return the events of a batch that both feeds have applied, and end the queries due before ``settled``."""
         changes = _merge(self.left, self.right, left, right)
         dues = self.dues.passed(settled)
         parts: list[JoinedPairEvents] = []
@@ -151,7 +159,7 @@ class FeedPair:
     ) -> Iterator[JoinedPairEvents]:
         positions = np.full(pairs[0].size, begin - 1, dtype=np.int64)
         states = changes.left.at(pairs[0], positions), changes.right.at(pairs[1], positions)
-        # After the change before it and before the next one: changes have the even places.
+        # Changes have even positions, so this position is between the change before the due and the change after it.
         yield _events(slot, states, Sign.LEFT, Reason.QUERY_EXPIRED, position=2 * begin - 1, moment=due)
 
     def _at_rest(
@@ -164,9 +172,9 @@ class FeedPair:
         parts = [part for part in parts if len(part)]
         if not parts:
             return None
-        events = concat_events(parts)
+        events = concat(parts)
         order = emit_order(events, (self.left, self.right), lambda slot: self._queries[slot].query_id)
-        return to_pairs(events.at(order), self.left, self.right, self._queries.__getitem__)
+        return to_pairs(take(events, order), self.left, self.right, self._queries.__getitem__)
 
     def _check(self) -> None:
         """State every invariant; for tests."""
@@ -193,7 +201,7 @@ def _events(
 def _difference(
     before: tuple[Int32s, Int32s], after: tuple[Int32s, Int32s]
 ) -> tuple[tuple[Int32s, Int32s], tuple[Int32s, Int32s]]:
-    """Return the pairs that are in one only: first those of ``before``, then those of ``after``."""
+    """Return the pairs that are only in ``before``, and the pairs that are only in ``after``."""
     old, new = (left.astype(np.int64) << 32 | right for left, right in (before, after))
     return _split(np.setdiff1d(old, new, assume_unique=True)), _split(np.setdiff1d(new, old, assume_unique=True))
 
@@ -203,9 +211,10 @@ def _split(keys: Int64s) -> tuple[Int32s, Int32s]:
 
 
 def _merge(left_feed: JoinFeed, right_feed: JoinFeed, left: Arrivals, right: Arrivals) -> Changes:
-    """Return what happened to the streams of both feeds as one sequence.
+    """Return the readings and the expiries of both feeds as one sequence.
 
-    By moment, readings before expiries, the feeds by name; one feed's readings are in their order already.
+    The sequence is in order of the moments. At one moment, readings come before expiries, and then the feed with the
+    smaller name comes first. The readings of one feed are in order already.
     """
     parts = [(0, left), (1, right)]
     if right_feed.feed.name < left_feed.feed.name:

@@ -1,8 +1,8 @@
-"""What commands, readings and time did to the queries of one shard.
+"""The effects of commands, readings and the clock on the queries of one shard.
 
     engine (events, ended queries, counts) ─► stage (puts for replicas) ─► monitor (replies) ─► job
 
-An engine makes the result, and each layer above adds what it knows to the same object. Nothing is copied on the way.
+An engine makes the result. Each layer above adds its own part to the same object, so that no layer copies it.
 """
 
 from dataclasses import dataclass, field
@@ -19,12 +19,12 @@ class StageResult:
     crossings : events of queries over one feed, in output order (docs/semantics.md, order).
     pairs : events of joins, in output order.
     expired : queries that ended.
-    puts : what replicas need to know: the accepted put with its due, or the queries whose `ttl` runs from now on.
-    replies : for each command that gets one, and for each query that ended.
-    n_late : readings that changed nothing because they came too late.
-    n_suppressed : events that an option of their query keeps back.
-    visits : index entries looked at for border and transition queries, or candidates looked at for joins.
-    level_visits : index entries looked at for match and select queries.
+    puts : for replicas: the accepted put with its due, or the queries whose `ttl` runs from now on.
+    replies : for each command that gets a reply, and for each query that ended.
+    n_late : readings that were dropped because they were late.
+    n_suppressed : events that an option of their query suppressed.
+    visits : index entries visited for border and transition queries, and candidates tested for joins.
+    level_visits : index entries visited for match and select queries.
     """
 
     crossings: list[Crossings] = field(default_factory=list)

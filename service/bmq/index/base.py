@@ -5,12 +5,13 @@ implements an interface; `index.border.adaptive_border` and `index.match.adaptiv
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
 from bmq.records import Float64s, Int8s, Int32s
+from bmq.records.column_records import as_one, concat, take
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +101,7 @@ def in_turn(parts: Sequence[Moves], starts: Sequence[int]) -> Moves:
     if len(parts) == 1:
         return parts[0]
     rows = np.concatenate([part.rows + np.int32(start) for part, start in zip(parts, starts, strict=False)])
-    queries = np.concatenate([part.queries for part in parts])
-    signs = np.concatenate([part.signs for part in parts])
-    return Moves(rows, queries, signs, sum(part.visits for part in parts))
+    return replace(concat(parts), rows=rows, visits=sum(part.visits for part in parts))
 
 
 def concat_moves(parts: Sequence[Moves]) -> Moves:
@@ -113,11 +112,8 @@ def concat_moves(parts: Sequence[Moves]) -> Moves:
     found = [part for part in parts if part.rows.size]
     if not found:
         return Moves(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int8), visits)
-    if len(found) == 1:
-        return Moves(found[0].rows, found[0].queries, found[0].signs, visits)
-    rows = np.concatenate([part.rows for part in found])
-    # A stable sort merges ascending runs, and each part is one.
-    order = np.argsort(rows, kind="stable")
-    queries = np.concatenate([part.queries for part in found])
-    signs = np.concatenate([part.signs for part in found])
-    return Moves(rows[order], queries[order], signs[order], visits)
+    whole = as_one(found)
+    if len(found) > 1:
+        # A stable sort merges ascending runs, and each part is one.
+        whole = take(whole, np.argsort(whole.rows, kind="stable"))
+    return replace(whole, visits=visits)

@@ -10,7 +10,7 @@ from bmq.engines.stage_result import StageResult
 from bmq.job.received import Frames
 from bmq.monitor.monitor import Monitor
 from bmq.records import Clock, Crossings, Family, Feed, JoinedPairs, Reply, are_of_family
-from bmq.records.concat import concat_readings
+from bmq.records.column_records import concat
 
 # The engines by their names in the metrics: of border and transition queries, of match and select queries, of joins.
 BORDER, LEVELS, JOINS = "border", "levels", "joins"
@@ -98,10 +98,10 @@ def run_batch(monitor: Monitor, frames: Frames, feeds: Mapping[str, Feed]) -> Sh
     result = ShardResult(monitor.apply(frames.commands), late_before=frames.late)
     for feed in feeds:
         parts = frames.readings.get(feed)
-        readings = None if parts is None else concat_readings(parts)
+        readings = None if parts is None else concat(parts)
         result.feeds[feed] = monitor.advance(feed, readings, frames.clocks.get(feed, Clock()))
     if any(feed.join for feed in feeds.values()):
-        result.joins = monitor.join({feed: concat_readings(parts) for feed, parts in frames.join_readings.items()})
+        result.joins = monitor.join({feed: concat(parts) for feed, parts in frames.join_readings.items()})
     return result
 
 

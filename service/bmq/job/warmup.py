@@ -20,7 +20,7 @@ from bmq.index.match.match_costs import MatchKind
 from bmq.index.stream_table import INITIAL_STREAMS
 from bmq.monitor.monitor import Monitor
 from bmq.records import Clock, Crossings, Feed, Format, IndexKind, JoinedPairs
-from bmq.records.concat import concat_readings
+from bmq.records.column_records import concat
 from bmq.wire.control import parse_command
 from bmq.wire.event_messages import render_crossings
 from bmq.wire.frames import pack_readings, unpack_readings
@@ -216,12 +216,12 @@ def _advance(monitor: Monitor, feed: Feed, n: int) -> int:
         readings, _ = LateReadings(feed.max_lateness_ms).drop(readings, 0)
     frames = [unpack_readings(frame) for frame in pack_readings(readings, n_shards=2)]
     times = readings.event_times
-    advanced = monitor.advance(feed.name, concat_readings(frames), Clock(int(times.max()), int(times.min())))
+    advanced = monitor.advance(feed.name, concat(frames), Clock(int(times.max()), int(times.min())))
     n_events = _render(advanced.crossings)
     if not feed.join:
         return n_events
     (frame,) = pack_readings(with_partition(readings, 0), n_shards=1)
-    joined = monitor.join({feed.name: concat_readings([unpack_readings(frame)])})
+    joined = monitor.join({feed.name: concat([unpack_readings(frame)])})
     return n_events + _render_pairs(joined.pairs)
 
 

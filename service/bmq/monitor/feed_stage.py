@@ -1,8 +1,9 @@
 """The stage of the queries over single feeds: commands, held readings and state of one shard.
 
-    readings of this shard ─► held ─► FeedEngine (one a feed) ─► crossings
+    readings of this shard ─► held ─► FeedEngine (one for each feed) ─► crossings
 
-Knows what a command does. Knows no replies and no joins. The monitor moves the clocks.
+The stage applies commands to the engine of their feed. It sends no replies and has no joins. The monitor moves the
+clocks.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,7 +45,7 @@ class FeedStage:
 
     @property
     def engines(self) -> Mapping[str, FeedEngine]:
-        """The engine of each feed, to be counted and not changed."""
+        """The engine of each feed; callers only count, they change nothing."""
         return self._engines
 
     # -- commands -----------------------------------------------------------------------------------------
@@ -54,7 +55,7 @@ class FeedStage:
         return query.query_id in self and self._lifetimes.is_in_force(query, self.query(query.query_id))
 
     def put(self, command: Put[RegionQuery], reason: Reason) -> StageResult:
-        """Register or replace a query; return what that does at once, with the put as replicas need it."""
+        """Register or replace a query; return the events that this causes at once, and the put for replicas."""
         query, due = self._lifetimes.unless_over(command.query), self._lifetimes.due(command.query)
         feed, result = query.feed, StageResult()
         if self._feed_by_query.get(query.query_id, feed) != feed:
@@ -64,7 +65,8 @@ class FeedStage:
             result.crossings.append(begun)
         self._feed_by_query[query.query_id] = feed
         self._lifetimes.register(query, due)
-        # What begins in the past may be due already; it comes before the next command, wherever batches end.
+        # A timer that starts in the past may be due already. It fires before the next command, so that the events do
+        # not depend on the borders of batches.
         result.add(self._engines[feed].advance(None, self._clocks[feed].settled))
         if result.n_suppressed:
             self._n_suppressed[feed] = self._n_suppressed.get(feed, 0) + result.n_suppressed
@@ -74,7 +76,7 @@ class FeedStage:
         return result
 
     def remove(self, query_id: str, reason: Reason, emitted_as: RegionQuery | None = None) -> StageResult:
-        """Remove a registered query; return the events of its members; ``emitted_as`` is the definition they carry."""
+        """Remove a registered query; return the leaves of its members; ``emitted_as`` is the definition they carry."""
         feed = self._feed_by_query.pop(query_id)
         self._lifetimes.forget(query_id, (feed,))
         ended = self._engines[feed].remove(query_id, reason, emitted_as=emitted_as)
@@ -94,7 +96,7 @@ class FeedStage:
     # -- readings -----------------------------------------------------------------------------------------
 
     def advance(self, readings: Mapping[str, Readings | None]) -> StageResult:
-        """Apply the readings of this shard to their feeds, and fire what is due there by now; None: no readings."""
+        """Apply the readings of this shard to their feeds, and fire the timers due there; None: no readings."""
         result = StageResult()
         for feed, of_feed in readings.items():
             result.add(self._advance(feed, of_feed))
@@ -130,7 +132,8 @@ class FeedStage:
             touched = engine.take_touched_trackings()
             if len(touched.ids):
                 pairs[name] = touched
-            # A pair that a query had over its former feed ended there; the entries of its present feed win.
+            # If an edit moved a query to another feed, its silent members over the former feed ended. So their ends
+            # count only in the query's present feed.
             silent.update(
                 (pair, now)
                 for pair, now in engine.tables.silent.take_changes().items()
@@ -154,7 +157,7 @@ class FeedStage:
         self._lifetimes.register(query, put.due)
 
     def restore_rows(self, delta: Delta) -> None:
-        """Follow what another shard's ``take_touched`` or ``pages`` gave; the clocks have been set already."""
+        """Apply the rows that ``take_touched`` or ``pages`` of another stage returned; the clocks are set already."""
         for name in delta.clocks:
             self._engines[name].tables.settled = self._clocks[name].settled
         for name, n_recounted in delta.recounts.items():
@@ -170,7 +173,7 @@ class FeedStage:
                 self._engines[self._feed_by_query[query_id]].tables.silent.set(query_id, stream, is_silent=is_silent)
 
     def puts(self) -> list[Put[RegionQuery]]:
-        """Return the commands that make the registered queries."""
+        """Return the puts that register the present queries."""
         return [
             Put(query.version - 1, query, engine.tables.dues.of(engine.tables.queries.slot(query.query_id)))
             for engine in self._engines.values()
@@ -178,7 +181,7 @@ class FeedStage:
         ]
 
     def pages(self, size: int) -> Iterator[Delta]:
-        """Yield all that the feeds keep beside their queries, ``size`` rows at a time."""
+        """Yield everything that the feeds keep beside their queries, ``size`` rows at a time."""
         if recounts := self._recounts():
             yield Delta(recounts=recounts)
         for name, engine in self._engines.items():

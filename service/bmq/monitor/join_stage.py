@@ -1,6 +1,6 @@
 """The stage of the joins: commands, held readings and state of one shard.
 
-    readings of all shards ─► held ─► JoinFeed (one a feed) ─► FeedPair (one for each left and right feed) ─► pairs
+    readings of all shards ─► held ─► JoinFeed (one for each feed) ─► FeedPair (one for each two feeds) ─► joined pairs
 
 A joined pair belongs to the shard of its left stream, so that all events of a pair are emitted in order.
 """
@@ -56,7 +56,7 @@ class JoinStage:
         return query.query_id in self and self._lifetimes.is_in_force(query, self.query(query.query_id))
 
     def put(self, command: Put[JoinQuery], reason: Reason) -> StageResult:
-        """Register or replace a query; return what that does at once, with the put as replicas need it."""
+        """Register or replace a query; return the events that this causes at once, and the put for replicas."""
         query, due = self._lifetimes.unless_over(command.query), self._lifetimes.due(command.query)
         names, result = query.feeds, StageResult()
         old = self.query(query.query_id) if query.query_id in self else None
@@ -68,7 +68,8 @@ class JoinStage:
             result.pairs.append(begun)
         self._names[query.query_id] = names
         self._lifetimes.register(query, due)
-        # What ends in the past ends now, before the next command, wherever batches end.
+        # A query whose due is in the past ends now, before the next command, so that the events do not depend on the
+        # borders of batches.
         left, right = (self._feeds[name].nothing() for name in names)
         result.add(pair.advance(left, right, self._lifetimes.settled(names)))
         self._forget(result.expired)
@@ -96,7 +97,7 @@ class JoinStage:
     # -- readings -----------------------------------------------------------------------------------------
 
     def advance(self, readings: Mapping[str, Readings | None]) -> StageResult:
-        """Apply the readings of all shards, ascending by (partition, offset) in each feed, and fire what is due."""
+        """Apply the readings of all shards, ascending by (partition, offset) in each feed, and fire the timers due."""
         for pair in self._pairs.values():
             pair.band.refresh()
         arrivals = {}
@@ -122,7 +123,7 @@ class JoinStage:
         return held.release(settled)
 
     def _prune(self) -> None:
-        """Forget readings that no window needs any more."""
+        """Drop the readings that no window needs any more."""
         for name, feed in self._feeds.items():
             if not feed.n_windows:
                 continue
@@ -146,7 +147,10 @@ class JoinStage:
         return Delta(joins=found)
 
     def since(self, query_ids: Sequence[str]) -> dict[str, tuple[int, int]]:
-        """Return, for the window joins among the queries, the numbers of the readings that they count from."""
+        """Return, for the window joins among the queries, the numbers of the first left and right reading that count.
+
+        A window join finds no pair with a reading before these.
+        """
         found = {}
         for query_id in query_ids:
             if query_id in self:
@@ -165,7 +169,7 @@ class JoinStage:
         self._lifetimes.register(query, put.due)
 
     def restore_rows(self, delta: Delta) -> None:
-        """Follow what another shard's ``take_touched`` or ``pages`` returned; the clocks are set already."""
+        """Apply the rows that ``take_touched`` or ``pages`` of another stage returned; the clocks are set already."""
         for name, feed in self._feeds.items():
             settled = feed.settled = self._clocks[name].settled
             own = delta.joins.get(name)
@@ -179,7 +183,7 @@ class JoinStage:
         self._prune()
 
     def puts(self) -> list[Put[JoinQuery]]:
-        """Return the commands that make the registered queries."""
+        """Return the puts that register the present queries."""
         return [
             Put(query.version - 1, query, pair.due(query.query_id))
             for pair in self._pairs.values()
@@ -187,7 +191,7 @@ class JoinStage:
         ]
 
     def pages(self, size: int) -> Iterator[Delta]:
-        """Yield all that the feeds keep, ``size`` rows at a time."""
+        """Yield everything that the feeds keep, ``size`` rows at a time."""
         for name, feed in self._feeds.items():
             for rows in feed.pages(size):
                 yield Delta(joins={name: rows})

@@ -4,8 +4,8 @@
          ├─ ttl, and a feed has a clock ──► due = latest clock of its feeds + ttl
          └─ ttl, and no feed has one ─────► pending ─► due = earliest first reading of its feeds + ttl
 
-A query reads one feed, or two if it is a join. The rules are the same for both: the clock that counts is the later one.
-Knows clocks and definitions. The engines keep the dues and fire them.
+A query reads one feed, or two if it is a join. The same rules hold for both: of two clocks, the later one counts. This
+module knows clocks and definitions. The engines keep the dues and fire them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,21 +29,21 @@ class Lifetimes(Generic[OwnQuery]):
 
     def __init__(self, clocks: Mapping[str, FeedClock]) -> None:
         self._clocks = clocks
-        self._pending: dict[FeedNames, dict[str, OwnQuery]] = {}  # by feeds, then by query id; never an empty one
+        self._pending: dict[FeedNames, dict[str, OwnQuery]] = {}  # by feeds, then by query id; no inner dict is empty
 
     def settled(self, feeds: FeedNames) -> int:
-        """Return the time, epoch ms, before which every due of queries over ``feeds`` has fired; NEVER: none has."""
+        """Return the epoch ms before which every due of queries over ``feeds`` has fired; NEVER: no due has fired."""
         return max(self._clocks[name].settled for name in feeds)
 
     def unless_over(self, query: OwnQuery) -> OwnQuery:
-        """Return the query, disabled if it is over before it begins: it ends what it replaces, and begins nothing."""
+        """Return the query, disabled if its `expires_at` has passed: it still replaces a query, but has no members."""
         is_over = query.expires_at is not None and self._time(query.feeds) > query.expires_at
         return replace(query, enabled=False) if is_over else query
 
     def is_in_force(self, query: OwnQuery, registered: OwnQuery) -> bool:
         """Return whether ``registered`` is the same definition as ``query``, whatever their versions are."""
-        # Between the settled time and the clock a query may be over and still be registered: disabled, if it was over
-        # when it was put.
+        # A query whose `expires_at` lies between the settled time and the clock is over but still registered. It is
+        # registered as disabled if it was over when it was put.
         return replace(registered, version=query.version) in (query, self.unless_over(query))
 
     def due(self, query: OwnQuery) -> int:
@@ -69,12 +69,12 @@ class Lifetimes(Generic[OwnQuery]):
                 del self._pending[feeds]
 
     def start(self, of_feeds: Iterable[FeedNames]) -> list[Put[OwnQuery]]:
-        """Start the pending queries over any of ``of_feeds`` that have a first reading; return them with their dues.
+        """Start the `ttl` of the pending queries over any of ``of_feeds`` with a first reading; return their puts.
 
         Returns
         -------
         list
-            As puts for replicas, by query id.
+            The puts, with the dues, for replicas; by query id.
         """
         started: list[Put[OwnQuery]] = []
         for feeds in [feeds for feeds in of_feeds if feeds in self._pending]:

@@ -1,8 +1,8 @@
-"""One shard: its queries, its streams, its ledger. The operator without the engine.
+"""One shard: its queries, its streams, and the changes that its replicas need. The Spark operator without Spark.
 
-Moves the clocks, replies to commands, and passes each one on to the stage of its query: `FeedStage` or `JoinStage`.
-No Spark, no Kafka, no wall clock: the caller decides what a batch is. State goes out as deltas, and a monitor that
-applies the deltas of another is its replica:
+The monitor moves the clocks, replies to commands, and passes each command on to the stage of its query: `FeedStage` or
+`JoinStage`. It uses no Spark, no Kafka and no wall clock: the caller decides what a batch is. The monitor returns its
+state as deltas, and a monitor that applies the deltas of another is its replica:
 
     commands ─► apply ───────► replies, events ─┐
     readings ─► advance, join ► events          ├─► take_delta ─► (state store) ─► apply_delta
@@ -16,7 +16,6 @@ from typing import Any
 from bmq.engines.stage_result import StageResult
 from bmq.errors import ControlCode
 from bmq.monitor.clock import FeedClock
-from bmq.monitor.crossing_batches import concat_crossings, concat_joined_pairs
 from bmq.monitor.feed_stage import FeedStage
 from bmq.monitor.join_stage import JoinStage
 from bmq.monitor.stage import Stage, as_emitted
@@ -39,8 +38,9 @@ from bmq.records import (
     Reply,
     Status,
 )
+from bmq.records.column_records import as_one
 
-SNAPSHOT_ROWS = 50_000  # streams, queries or trackings a page of a snapshot; a page of 4 MB is quick to write and read
+SNAPSHOT_ROWS = 50_000  # streams, queries or trackings in a page of a snapshot; 4 MB are quick to write and to read
 
 
 class Monitor:
@@ -50,9 +50,9 @@ class Monitor:
     ----------
     feeds : feed name -> Feed.
     silent_tombstones_before : control offset
-        A delete of an unknown query below it is not answered: it was in the compacted topic before this state
-        began, so the query it deleted was never known here.
-    shard, n_shards : which shard this is; joins divide their pairs by it.
+        The monitor does not reply to a delete of an unknown query below this offset. Such a delete was in the
+        compacted topic before this state began, so the query was never known here.
+    shard, n_shards : which shard this is; the shards divide the joined pairs of a join among them.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Monitor:
         self._clocks = {name: FeedClock(feed.max_lateness_ms) for name, feed in feeds.items()}
         self._feeds = FeedStage(feeds, self._clocks)
         self._joins = JoinStage(feeds, self._clocks, shard, n_shards)
-        # In the order of a snapshot's pages. Any: `_stage_of` gives each stage queries of its own class only.
+        # In the order of a snapshot's pages. `Any`, because `_stage_of` passes each stage only queries of its class.
         self._stages: tuple[Stage[Any], ...] = (self._joins, self._feeds)
         self._silent_tombstones_before = silent_tombstones_before
         self._accepted: list[Put[Query] | Delete] = []
@@ -80,8 +80,8 @@ class Monitor:
         by_feeds: dict[tuple[str, str], list[JoinedPairs]] = {}
         for pairs in result.pairs:
             by_feeds.setdefault((pairs.left.feed, pairs.right.feed), []).append(pairs)
-        result.crossings = [concat_crossings(parts) for parts in by_feed.values()]
-        result.pairs = [concat_joined_pairs(parts) for parts in by_feeds.values()]
+        result.crossings = [as_one(parts) for parts in by_feed.values()]
+        result.pairs = [as_one(parts) for parts in by_feeds.values()]
         return result
 
     def _apply_one(self, command: Command) -> StageResult:
@@ -147,7 +147,7 @@ class Monitor:
         return next((stage for stage in self._stages if query_id in stage), None)
 
     def _noted(self, result: StageResult) -> StageResult:
-        """Note for replicas what was put and what ended, and reply that it ended."""
+        """Note the put and the ended queries for replicas, and add a reply for each query that ended."""
         self._accepted += result.puts
         self._accepted += [Delete(query.version - 1, query.query_id) for query in result.expired]
         result.replies += [Reply(query.query_id, Status.EXPIRED, query.version - 1) for query in result.expired]
@@ -156,18 +156,18 @@ class Monitor:
     # -- readings -----------------------------------------------------------------------------------------
 
     def advance(self, feed: str, readings: Readings | None, marks: Clock) -> StageResult:
-        """Apply what a batch brought to one feed; to be called for every feed in every batch, after `apply`.
+        """Apply the readings of a batch to one feed; the caller calls it for every feed in every batch, after `apply`.
 
         Parameters
         ----------
-        readings : those of this shard, ascending by (partition, offset); None: none.
-        marks : the earliest and latest event time of the feed's batch over all shards; NEVER: none.
+        readings : of this shard, ascending by (partition, offset); None: no readings.
+        marks : the earliest and latest event time of the feed's batch over all shards; NEVER: no readings.
         """
         self._clocks[feed].move(marks)
         return self._noted(self._feeds.advance({feed: readings}))
 
     def join(self, readings: Mapping[str, Readings]) -> StageResult:
-        """Apply what a batch brought to the feeds that take part in joins; to be called after `advance` of every feed.
+        """Apply the readings of a batch to the feeds of joins; the caller calls it after `advance` of every feed.
 
         Parameters
         ----------
@@ -178,7 +178,7 @@ class Monitor:
     # -- counts -------------------------------------------------------------------------------------------
 
     def n_queries(self) -> dict[str, int]:
-        """Return kind -> how many queries of it are registered."""
+        """Return kind -> number of registered queries of this kind."""
         counts = dict.fromkeys(Kind, 0)
         for engine in self._feeds.engines.values():
             for kind, n in engine.tables.queries.n_of_kind.items():
@@ -188,7 +188,7 @@ class Monitor:
         return {kind.value: n for kind, n in counts.items()}
 
     def n_pending(self) -> int:
-        """Return how many crossings wait for a confirmation, or for the second half of a pattern."""
+        """Return how many crossings are pending: they need a confirmation, or the second half of a pattern."""
         return sum(engine.tables.trackings.n_pending for engine in self._feeds.engines.values())
 
     def n_streams(self) -> dict[str, int]:
@@ -215,7 +215,7 @@ class Monitor:
         return replace(self._feeds.take_touched(), commands=commands, clocks=clocks, joins=joins, since=since)
 
     def apply_delta(self, delta: Delta) -> None:
-        """Apply what ``take_delta`` or ``snapshot`` of another monitor returned, without events and replies."""
+        """Apply a delta that ``take_delta`` or ``snapshot`` of another monitor returned, without events and replies."""
         for command in delta.commands:
             if isinstance(command, Delete):
                 self._drop(command.query_id, self._stages)

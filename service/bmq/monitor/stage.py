@@ -1,6 +1,7 @@
-"""What the monitor asks of its two stages: the queries over single feeds, and the joins.
+"""The protocol of the monitor's two stages: the queries over single feeds, and the joins.
 
-Each query is registered at one stage, which the class of its definition decides. An edit may move a query to the other.
+Each query is registered at one stage. The class of its definition decides which. An edit may move a query to the other
+stage.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +14,7 @@ from bmq.records import Delta, Put, Query, Readings, Reason
 
 
 class Stage(Protocol[OwnQuery]):
-    """The queries of one class in one shard, and what is kept for them. Gives no replies."""
+    """The queries of one class in one shard, and the state kept for them. A stage makes no replies."""
 
     def __contains__(self, query_id: str) -> bool:
         """Return whether a query is registered here."""
@@ -27,12 +28,12 @@ class Stage(Protocol[OwnQuery]):
         """Return whether this definition is registered already, whatever its version is."""
 
     def put(self, command: Put[OwnQuery], reason: Reason) -> StageResult:
-        """Register or replace a query; return what that does at once, with the put as replicas need it."""
+        """Register or replace a query; return the events that this causes at once, and the put for replicas."""
 
     def remove(self, query_id: str, reason: Reason, emitted_as: OwnQuery | None = None) -> StageResult:
         """Remove a registered query; return the events that this causes.
 
-        ``emitted_as`` is the definition that the events carry; None: the registered one.
+        ``emitted_as`` is the definition that the events carry; None: the registered definition.
         """
 
     def drop(self, query_id: str) -> None:
@@ -41,21 +42,21 @@ class Stage(Protocol[OwnQuery]):
     # -- readings -----------------------------------------------------------------------------------------
 
     def advance(self, readings: Mapping[str, Readings | None]) -> StageResult:
-        """Apply readings, ascending by (partition, offset) in each feed, and fire what is due by the clocks."""
+        """Apply readings, ascending by (partition, offset) in each feed, and fire the timers that are due."""
 
     # -- state --------------------------------------------------------------------------------------------
 
     def take_touched(self) -> Delta:
-        """Return what changed since the last call, and forget that it changed; commands and clocks are left out."""
+        """Return what changed since the last call, without commands and clocks, and forget that it changed."""
 
     def restore(self, put: Put[OwnQuery], delta: Delta) -> None:
         """Register or replace a query without events, by a put of ``delta``."""
 
     def restore_rows(self, delta: Delta) -> None:
-        """Follow what another shard's ``take_touched`` or ``pages`` returned; the clocks are set already."""
+        """Apply the rows that ``take_touched`` or ``pages`` of another stage returned; the clocks are set already."""
 
     def puts(self) -> list[Put[OwnQuery]]:
-        """Return the commands that make the registered queries."""
+        """Return the puts that register the present queries."""
 
     def pages(self, size: int) -> Iterator[Delta]:
         """Yield everything that is kept beside the queries, ``size`` rows at a time."""
@@ -65,5 +66,8 @@ class Stage(Protocol[OwnQuery]):
 
 
 def as_emitted(registered: OwnQuery, new: Query) -> OwnQuery:
-    """Return a query as the events carry it that its replacement causes, if that is of another kind or other feeds."""
+    """Return the definition that the ends of ``registered`` carry if an edit moves it to another kind or other feeds.
+
+    It is the old definition with the version, the tags and the output topic of the new one.
+    """
     return replace(registered, version=new.version, tags=new.tags, output_topic=new.output_topic)

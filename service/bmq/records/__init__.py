@@ -12,6 +12,7 @@ from bmq.records.arrays import Int8s as Int8s
 from bmq.records.arrays import Int32s as Int32s
 from bmq.records.arrays import Int64s as Int64s
 from bmq.records.arrays import UInt64s as UInt64s
+from bmq.records.arrays import Values as Values
 from bmq.records.columns import Attributes as Attributes
 from bmq.records.columns import Crossings as Crossings
 from bmq.records.columns import Ids as Ids

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Annotated
 
-from bmq.records.arrays import Bools, Bytes, Float64s, Int8s, Int32s, Int64s, UInt64s
+from bmq.records.arrays import NEVER, Absent, Bools, Bytes, Int8s, Int32s, Int64s, RowsOf, UInt64s, Values
 from bmq.records.queries import RegionQuery
 
 
@@ -65,13 +66,15 @@ class Attributes:
     texts : what `wire.attributes` makes of the attributes of one reading; each at most once.
     """
 
-    codes: Int32s
+    codes: Annotated[Int32s, RowsOf("texts")]
     texts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Readings:
     """Readings of one feed and one shard, as columns, ascending by (partition, offset).
+
+    The order and the types of the fields are in checkpoints, as those of the records in `records.state`.
 
     Attributes
     ----------
@@ -84,7 +87,7 @@ class Readings:
     ids: Ids
     event_times: Int64s
     record_times: Int64s
-    values: Float64s
+    values: Values
     attributes: Attributes | None = None
     partitions: Int32s | None = None
 
@@ -118,20 +121,20 @@ class Crossings:
     feed: str
     ids: Ids
     queries: tuple[RegionQuery, ...]
-    query_rows: Int32s
+    query_rows: Annotated[Int32s, RowsOf("queries")]
     signs: Int8s
     reasons: Int8s
     kinds: Int8s
     event_times: Int64s
     ordinals: Int32s
-    values: Float64s
+    values: Values
     previous_times: Int64s
-    previous_values: Float64s
+    previous_values: Values
     has_previous: Bools
     record_times: Int64s
-    passes: Int32s | None = None
-    confirmed_times: Int64s | None = None
-    began: Int64s | None = None
+    passes: Annotated[Int32s | None, Absent(0)] = None
+    confirmed_times: Annotated[Int64s | None, Absent(NEVER)] = None
+    began: Annotated[Int64s | None, Absent(NEVER)] = None
 
     def __len__(self) -> int:
         return self.query_rows.size

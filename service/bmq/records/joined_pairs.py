@@ -1,10 +1,11 @@
 """Events of joins, as columns."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from bmq.records.arrays import Float64s, Int8s, Int32s, Int64s
+from bmq.records.arrays import Int8s, Int32s, Int64s, RowsOf, Values
 from bmq.records.columns import Ids
 from bmq.records.queries import JoinQuery
 
@@ -24,7 +25,7 @@ class PairSide:
     ids: Ids
     event_times: Int64s
     ordinals: Int32s
-    values: Float64s
+    values: Values
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class JoinedPairs:
     """
 
     queries: tuple[JoinQuery, ...]
-    query_rows: Int32s
+    query_rows: Annotated[Int32s, RowsOf("queries")]
     signs: Int8s
     reasons: Int8s
     event_times: Int64s

@@ -1,9 +1,14 @@
-"""What goes from a shard to the state store, and from there to its replicas."""
+"""What goes from a shard to the state store, and from there to its replicas.
+
+`wire.state_bytes` writes the fields of these records and of `Readings` in their order, each column with the dtype of
+its annotation. So the order and the types are in checkpoints: a change of them is a change of `job.replicas.FORMAT`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Annotated
 
-from bmq.records.arrays import NEVER, Bytes, Float64s, Int8s, Int32s, Int64s
+from bmq.records.arrays import NEVER, Bytes, Int8s, Int32s, Int64s, RowsOf, Values
 from bmq.records.columns import Attributes, Ids, Readings
 from bmq.records.commands import Delete, Put
 from bmq.records.queries import Query
@@ -24,7 +29,7 @@ class StreamRows:
     ids: Ids
     event_times: Int64s
     ordinals: Int32s
-    values: Float64s
+    values: Values
     attributes: Attributes | None = None
 
 
@@ -44,13 +49,13 @@ class TrackingRows:
     """
 
     query_ids: tuple[str, ...]
-    query_rows: Int32s
+    query_rows: Annotated[Int32s, RowsOf("query_ids")]
     ids: Ids
     flags: Bytes
     reasons: Int8s
     ordinals: Int32s
     begins: Int64s
-    values: Float64s
+    values: Values
     last_entered: Int64s
     n_events: Int32s
 

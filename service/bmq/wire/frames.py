@@ -14,7 +14,7 @@ from bmq.errors import StateError
 from bmq.kernels.tables.hashing import hash_ids, shards_of
 from bmq.kernels.tables.partition import count_by_shard, rows_by_shard, scatter_by_shard
 from bmq.records import Attributes, Command, Ids, Int64s, Readings
-from bmq.records.concat import with_used_texts
+from bmq.records.attribute_texts import with_used_texts
 from bmq.wire.command_places import CommandPlaces, command_of_places, command_to_places
 
 FORMAT = 3  # of every frame; a change of a layout below needs a new number

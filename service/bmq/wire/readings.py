@@ -15,7 +15,7 @@ from bmq.errors import DeadLetterCode, ReadingError
 from bmq.kernels.tables.hashing import hash_ids
 from bmq.kernels.text.plain_records import gather_texts
 from bmq.records import Attributes, Feed, Ids, Int64s, Readings
-from bmq.records.concat import with_each_text_once
+from bmq.records.attribute_texts import with_each_text_once
 from bmq.wire.readings_exact import ExactDecoder, ExactReading
 from bmq.wire.readings_fast import BinaryColumn, FastDecoder, PlainReadings, read_only
 

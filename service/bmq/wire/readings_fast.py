@@ -15,7 +15,7 @@ from bmq.kernels.text.characters import are_utf8
 from bmq.kernels.text.json_skip import LONG_NUMBER, NUMBER, TEXT
 from bmq.kernels.text.plain_records import gather_attributes, gather_texts, read_times
 from bmq.records import Attributes, Bools, Bytes, Feed, Float64s, Int8s, Int64s
-from bmq.records.concat import with_each_text_once
+from bmq.records.attribute_texts import with_each_text_once
 from bmq.wire.feed_fields import KEY, scanned_fields
 from bmq.wire.readings_exact import (
     FIRST_EVENT_TIME_MS,

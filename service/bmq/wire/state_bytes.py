@@ -1,37 +1,97 @@
 """Deltas of a shard's state as bytes: msgpack for commands, flags and texts, raw little-endian columns for rows.
 
+The fields of the records in `records.state` say what is written, in their order:
+
+    record with columns     an array of its fields; behind the number of dimensions, if it has values
+    column                  the bytes of its numbers, of the dtype that its annotation declares
+    Ids, Attributes,        as the functions below say
+    commands, silent
+    any other type          as msgspec writes it
+
 The layout is in checkpoints. A change of it is a change of `job.replicas.FORMAT`.
 """
 
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, is_dataclass
+from typing import Any, get_args, get_origin
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from bmq.kernels.tables.hashing import hash_ids
-from bmq.records import (
-    Attributes,
-    Clock,
-    Delta,
-    Ids,
-    JoinRows,
-    Readings,
-    StreamRows,
-    TrackingRows,
-    WindowRows,
-)
-from bmq.records.concat import with_used_texts
+from bmq.records import Attributes, Delete, Delta, Ids, Put, Query
+from bmq.records.attribute_texts import with_used_texts
+from bmq.records.record_fields import RecordField, fields_of
 from bmq.wire.command_places import AcceptedPlaces, accepted_of_places, accepted_to_places
 
-_Number = TypeVar("_Number", bound=np.generic)
+Accepted = Put[Query] | Delete
+_Column = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Codec:
+    """How the values of one type are packed.
+
+    Attributes
+    ----------
+    packed : the type that msgspec writes and reads.
+    pack, unpack : to a value of that type, and back.
+    """
+
+    packed: Any
+    pack: Callable[[Any], Any]
+    unpack: Callable[[Any], Any]
+
+
+def pack_delta(delta: Delta) -> bytes:
+    """Return a delta as bytes.
+
+    Beside its id, a stream takes about 16 + 8 d bytes (20 + 8 d with attributes), a held reading or one in a window as
+    much and 8 more, a tracking 34 + 8 d.
+    """
+    return _encoder.encode(_delta.pack(delta))
+
+
+def unpack_delta(packed: bytes) -> Delta:
+    """Return the delta that ``pack_delta`` packed; its arrays are writable, aligned and the caller's own."""
+    delta: Delta = _delta.unpack(_decoder.decode(packed))
+    return delta
+
+
+# -- columns ----------------------------------------------------------------------------------------------
+
+
+def _pack_column(column: _Column, dtype: np.dtype[Any]) -> bytes:
+    return column.astype(dtype.newbyteorder("<"), copy=False).tobytes()
+
+
+def _unpack_column(packed: bytes, dtype: np.dtype[Any]) -> _Column:
+    """Return a column of this machine's own numbers; a copy, because a view of bytes is read-only."""
+    return np.frombuffer(packed, dtype.newbyteorder("<")).astype(dtype)
+
+
+_LENGTH, _CODE, _BYTE = np.dtype(np.int32), np.dtype(np.int32), np.dtype(np.uint8)
 
 
 class _Ids(msgspec.Struct, frozen=True, array_like=True):
-    """Ids as lengths, since most are shorter than a start."""
+    """Ids as lengths, because most are shorter than a start."""
 
     lengths: bytes  # int32[n]
     utf8: bytes  # uint8[sum of lengths]
+
+
+def _pack_ids(ids: Ids) -> _Ids:
+    starts = ids.starts
+    return _Ids(_pack_column(np.diff(starts), _LENGTH), ids.bytes[starts[0] : starts[-1]].tobytes())
+
+
+def _unpack_ids(ids: _Ids) -> Ids:
+    lengths = _unpack_column(ids.lengths, _LENGTH)
+    starts = np.zeros(lengths.size + 1, dtype=np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    utf8 = _unpack_column(ids.utf8, _BYTE)
+    return Ids(starts, utf8, hash_ids(starts, utf8))
 
 
 class _Attributes(msgspec.Struct, frozen=True, array_like=True):
@@ -39,240 +99,118 @@ class _Attributes(msgspec.Struct, frozen=True, array_like=True):
     texts: tuple[str, ...]
 
 
-class _Streams(msgspec.Struct, frozen=True, array_like=True):
-    """Rows of the stream table."""
-
-    n_dims: int
-    ids: _Ids
-    event_times: bytes  # int64[n]
-    ordinals: bytes  # int32[n]
-    values: bytes  # float64[d, n]
-    attributes: _Attributes | None
-
-
-class _Readings(msgspec.Struct, frozen=True, array_like=True):
-    n_dims: int
-    ids: _Ids
-    event_times: bytes  # int64[n]
-    record_times: bytes  # int64[n]
-    values: bytes  # float64[d, n]
-    attributes: _Attributes | None
-    partitions: bytes | None  # int32[n]
-
-
-class _Pairs(msgspec.Struct, frozen=True, array_like=True):
-    n_dims: int
-    query_ids: tuple[str, ...]
-    query_rows: bytes  # int32[n]
-    ids: _Ids
-    flags: bytes  # uint8[n]
-    reasons: bytes  # int8[n]
-    ordinals: bytes  # int32[n]
-    begins: bytes  # int64[n]
-    values: bytes  # float64[d, n]
-    last_entered: bytes  # int64[n]
-    n_events: bytes  # int32[n]
-
-
-class _Window(msgspec.Struct, frozen=True, array_like=True):
-    first: int
-    readings: _Readings
-    ordinals: bytes  # int32[n]
-
-
-class _Join(msgspec.Struct, frozen=True, array_like=True):
-    """What a feed keeps for joins."""
-
-    streams: _Streams | None
-    held: _Readings | None
-    window: _Window | None
-    n_recounted: int
-
-
-class _Delta(msgspec.Struct, frozen=True, array_like=True):
-    commands: list[AcceptedPlaces]
-    streams: dict[str, _Streams]
-    silent: list[tuple[str, str, bool]]  # (query id, stream id, silent now)
-    clocks: dict[str, Clock]
-    held: dict[str, _Readings]
-    pairs: dict[str, _Pairs]
-    joins: dict[str, _Join]
-    since: dict[str, tuple[int, int]]
-    recounts: dict[str, int]
-
-
-_encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(_Delta)
-
-
-def pack_delta(delta: Delta) -> bytes:
-    """Return a delta as bytes.
-
-    Beside its id, a stream takes about 16 + 8 d bytes (20 + 8 d with attributes), a held reading or one in a window as
-    much and 8 more, a pair 34 + 8 d.
-    """
-    return _encoder.encode(
-        _Delta(
-            [accepted_to_places(command) for command in delta.commands],
-            {feed: _pack_streams(rows) for feed, rows in delta.streams.items()},
-            [(query_id, stream, now) for (query_id, stream), now in delta.silent.items()],
-            dict(delta.clocks),
-            {feed: _pack_readings(readings) for feed, readings in delta.held.items()},
-            {feed: _pack_trackings(rows) for feed, rows in delta.pairs.items()},
-            {feed: _pack_join(rows) for feed, rows in delta.joins.items()},
-            dict(delta.since),
-            dict(delta.recounts),
-        )
-    )
-
-
-def unpack_delta(packed: bytes) -> Delta:
-    """Return the delta that ``pack_delta`` packed; its arrays are writable, aligned and the caller's own."""
-    delta = _decoder.decode(packed)
-    commands = map(accepted_of_places, delta.commands)
-    return Delta(
-        tuple(command for command in commands if command is not None),
-        {feed: _unpack_streams(rows) for feed, rows in delta.streams.items()},
-        {(query_id, stream): now for query_id, stream, now in delta.silent},
-        delta.clocks,
-        {feed: _unpack_readings(readings) for feed, readings in delta.held.items()},
-        {feed: _unpack_trackings(rows) for feed, rows in delta.pairs.items()},
-        {feed: _unpack_join(rows) for feed, rows in delta.joins.items()},
-        delta.since,
-        delta.recounts,
-    )
-
-
-def _pack_streams(rows: StreamRows) -> _Streams:
-    return _Streams(
-        rows.values.shape[0],
-        _pack_ids(rows.ids),
-        _pack(rows.event_times, np.int64),
-        _pack(rows.ordinals, np.int32),
-        _pack(rows.values, np.float64),
-        _pack_attributes(rows.attributes),
-    )
-
-
-def _unpack_streams(rows: _Streams) -> StreamRows:
-    return StreamRows(
-        _unpack_ids(rows.ids),
-        _unpack(rows.event_times, np.int64),
-        _unpack(rows.ordinals, np.int32),
-        _unpack(rows.values, np.float64).reshape(rows.n_dims, -1),
-        _unpack_attributes(rows.attributes),
-    )
-
-
-def _pack_readings(readings: Readings) -> _Readings:
-    return _Readings(
-        readings.values.shape[0],
-        _pack_ids(readings.ids),
-        _pack(readings.event_times, np.int64),
-        _pack(readings.record_times, np.int64),
-        _pack(readings.values, np.float64),
-        _pack_attributes(readings.attributes),
-        None if readings.partitions is None else _pack(readings.partitions, np.int32),
-    )
-
-
-def _unpack_readings(readings: _Readings) -> Readings:
-    return Readings(
-        _unpack_ids(readings.ids),
-        _unpack(readings.event_times, np.int64),
-        _unpack(readings.record_times, np.int64),
-        _unpack(readings.values, np.float64).reshape(readings.n_dims, -1),
-        _unpack_attributes(readings.attributes),
-        None if readings.partitions is None else _unpack(readings.partitions, np.int32),
-    )
-
-
-def _pack_trackings(rows: TrackingRows) -> _Pairs:
-    return _Pairs(
-        rows.values.shape[0],
-        rows.query_ids,
-        _pack(rows.query_rows, np.int32),
-        _pack_ids(rows.ids),
-        _pack(rows.flags, np.uint8),
-        _pack(rows.reasons, np.int8),
-        _pack(rows.ordinals, np.int32),
-        _pack(rows.begins, np.int64),
-        _pack(rows.values, np.float64),
-        _pack(rows.last_entered, np.int64),
-        _pack(rows.n_events, np.int32),
-    )
-
-
-def _unpack_trackings(rows: _Pairs) -> TrackingRows:
-    return TrackingRows(
-        rows.query_ids,
-        _unpack(rows.query_rows, np.int32),
-        _unpack_ids(rows.ids),
-        _unpack(rows.flags, np.uint8),
-        _unpack(rows.reasons, np.int8),
-        _unpack(rows.ordinals, np.int32),
-        _unpack(rows.begins, np.int64),
-        _unpack(rows.values, np.float64).reshape(rows.n_dims, -1),
-        _unpack(rows.last_entered, np.int64),
-        _unpack(rows.n_events, np.int32),
-    )
-
-
-def _pack_join(rows: JoinRows) -> _Join:
-    return _Join(
-        None if rows.streams is None else _pack_streams(rows.streams),
-        None if rows.held is None else _pack_readings(rows.held),
-        None if rows.window is None else _pack_window(rows.window),
-        rows.n_recounted,
-    )
-
-
-def _unpack_join(rows: _Join) -> JoinRows:
-    return JoinRows(
-        None if rows.streams is None else _unpack_streams(rows.streams),
-        None if rows.held is None else _unpack_readings(rows.held),
-        None if rows.window is None else _unpack_window(rows.window),
-        rows.n_recounted,
-    )
-
-
-def _pack_window(rows: WindowRows) -> _Window:
-    return _Window(rows.first, _pack_readings(rows.readings), _pack(rows.ordinals, np.int32))
-
-
-def _unpack_window(rows: _Window) -> WindowRows:
-    return WindowRows(rows.first, _unpack_readings(rows.readings), _unpack(rows.ordinals, np.int32))
-
-
-def _pack_ids(ids: Ids) -> _Ids:
-    starts = ids.starts
-    return _Ids(_pack(np.diff(starts), np.int32), ids.bytes[starts[0] : starts[-1]].tobytes())
-
-
-def _unpack_ids(ids: _Ids) -> Ids:
-    lengths = _unpack(ids.lengths, np.int32)
-    starts = np.zeros(lengths.size + 1, dtype=np.int64)
-    np.cumsum(lengths, out=starts[1:])
-    data = _unpack(ids.utf8, np.uint8)
-    return Ids(starts, data, hash_ids(starts, data))
-
-
-def _pack_attributes(attributes: Attributes | None) -> _Attributes | None:
-    if attributes is None:
-        return None
-    # A shard's table has the texts of all its streams, a delta those of the ones touched.
+def _pack_attributes(attributes: Attributes) -> _Attributes:
+    # A shard's table has the texts of all its streams, a delta those of the streams touched.
     used = with_used_texts(attributes.codes, attributes.texts)
-    return _Attributes(_pack(used.codes, np.int32), used.texts)
+    return _Attributes(_pack_column(used.codes, _CODE), used.texts)
 
 
-def _unpack_attributes(attributes: _Attributes | None) -> Attributes | None:
-    return None if attributes is None else Attributes(_unpack(attributes.codes, np.int32), attributes.texts)
+def _unpack_attributes(attributes: _Attributes) -> Attributes:
+    return Attributes(_unpack_column(attributes.codes, _CODE), attributes.texts)
 
 
-def _pack(column: npt.NDArray[np.generic], kind: type[np.generic]) -> bytes:
-    return column.astype(np.dtype(kind).newbyteorder("<"), copy=False).tobytes()
+# -- commands and flags -----------------------------------------------------------------------------------
 
 
-def _unpack(packed: bytes, kind: type[_Number]) -> npt.NDArray[_Number]:
-    """Return a column of this machine's own numbers; a copy, since a view of bytes is read-only."""
-    return np.frombuffer(packed, np.dtype(kind).newbyteorder("<")).astype(kind)
+def _pack_commands(commands: tuple[Accepted, ...]) -> list[AcceptedPlaces]:
+    return [accepted_to_places(command) for command in commands]
+
+
+def _unpack_commands(packed: list[AcceptedPlaces]) -> tuple[Accepted, ...]:
+    return tuple(command for command in map(accepted_of_places, packed) if command is not None)
+
+
+_PackedSilent = tuple[str, str, bool]  # query id, stream id, silent now
+
+
+def _pack_silent(silent: Mapping[tuple[str, str], bool]) -> list[_PackedSilent]:
+    return [(query_id, stream, now) for (query_id, stream), now in silent.items()]
+
+
+def _unpack_silent(packed: list[_PackedSilent]) -> dict[tuple[str, str], bool]:
+    return {(query_id, stream): now for query_id, stream, now in packed}
+
+
+_OF_TYPE: dict[Any, _Codec] = {
+    Ids: _Codec(_Ids, _pack_ids, _unpack_ids),
+    Attributes: _Codec(_Attributes, _pack_attributes, _unpack_attributes),
+    tuple[Accepted, ...]: _Codec(list[AcceptedPlaces], _pack_commands, _unpack_commands),
+    Mapping[tuple[str, str], bool]: _Codec(list[_PackedSilent], _pack_silent, _unpack_silent),
+}
+
+
+# -- records ----------------------------------------------------------------------------------------------
+
+
+def _codec_of(kind: Any) -> _Codec | None:
+    """Return how a type is packed; None: as msgspec does it."""
+    if kind in _OF_TYPE:
+        return _OF_TYPE[kind]
+    if get_origin(kind) is Mapping:
+        return _mapping_codec(*get_args(kind))
+    return _record_codec(kind) if isinstance(kind, type) and is_dataclass(kind) else None
+
+
+def _field_codec(field: RecordField) -> _Codec | None:
+    codec = _codec_of(field.type) if field.dtype is None else _column_codec(field.dtype)
+    if codec is None or not field.is_optional:
+        return codec
+    pack, unpack = codec.pack, codec.unpack
+    return _Codec(
+        codec.packed | None,
+        lambda value: None if value is None else pack(value),
+        lambda packed: None if packed is None else unpack(packed),
+    )
+
+
+def _column_codec(dtype: np.dtype[Any]) -> _Codec:
+    return _Codec(bytes, lambda column: _pack_column(column, dtype), lambda packed: _unpack_column(packed, dtype))
+
+
+def _mapping_codec(key: Any, value: Any) -> _Codec:
+    codec = _codec_of(value)
+    if codec is None:
+        return _Codec(dict[key, value], dict, lambda packed: packed)
+    pack, unpack = codec.pack, codec.unpack
+    return _Codec(
+        dict[key, codec.packed],  # type: ignore[name-defined]
+        lambda values: {name: pack(one) for name, one in values.items()},
+        lambda packed: {name: unpack(one) for name, one in packed.items()},
+    )
+
+
+def _record_codec(record: type) -> _Codec | None:
+    """Return how a record with columns is packed; None: neither it nor a record in it has any."""
+    fields = fields_of(record)
+    codecs = [_field_codec(field) for field in fields]
+    if all(codec is None for codec in codecs):
+        return None
+    steps = [(field, codec or _as_it_is(field)) for field, codec in zip(fields, codecs, strict=True)]
+    by_dimension = [field.name for field in fields if field.by_dimension]
+    # The bytes of values alone do not say their shape.
+    head = [("n_dims", int)] if by_dimension else []
+    packed_fields = [*head, *((field.name, codec.packed) for field, codec in steps)]
+    packed = msgspec.defstruct(f"_{record.__name__}", packed_fields, frozen=True, array_like=True)
+
+    def pack(rows: Any) -> msgspec.Struct:
+        n_dims = [getattr(rows, name).shape[0] for name in by_dimension[:1]]
+        return packed(*n_dims, *(codec.pack(getattr(rows, field.name)) for field, codec in steps))
+
+    def unpack(found: Any) -> Any:
+        columns = {field.name: codec.unpack(getattr(found, field.name)) for field, codec in steps}
+        for name in by_dimension:
+            columns[name] = columns[name].reshape(found.n_dims, -1)
+        return record(**columns)
+
+    return _Codec(packed, pack, unpack)
+
+
+def _as_it_is(field: RecordField) -> _Codec:
+    return _Codec(field.type | None if field.is_optional else field.type, lambda value: value, lambda packed: packed)
+
+
+_codec_of_delta = _record_codec(Delta)
+assert _codec_of_delta is not None
+_delta = _codec_of_delta
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(_delta.packed)

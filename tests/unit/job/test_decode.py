@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bmq.job.decode import FRAME_SCHEMA, Kind, decode_control, decode_readings
 from bmq.job.plan import Plan
 from bmq.records import NEVER, Delete, Feed, Readings
-from bmq.records.concat import concat_readings
+from bmq.records.column_records import concat
 from bmq.wire.frames import unpack_commands, unpack_dead_letters, unpack_readings
 from bmq.wire.marks import render_mark
 
@@ -88,7 +88,7 @@ def run_control(*batches: pa.RecordBatch) -> list[dict[str, Any]]:
 
 
 def readings_of(rows: list[dict[str, Any]]) -> Readings:
-    return concat_readings([unpack_readings(row["frame"]) for row in rows if row["kind"] == Kind.READINGS])
+    return concat([unpack_readings(row["frame"]) for row in rows if row["kind"] == Kind.READINGS])
 
 
 def test_every_shard_gets_a_row_with_the_span_of_event_times_of_all() -> None:

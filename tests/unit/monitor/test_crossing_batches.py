@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from bmq.monitor.crossing_batches import concat_crossings, cut_crossings, cut_pairs
+from bmq.monitor.crossing_batches import cut_crossings, cut_pairs
 from bmq.records import NEVER, Sign
+from bmq.records.column_records import as_one
 from tests.crossings import Row, make_crossings, query
 from tests.joined_pairs import PairRow, join_query, make_pairs
 
@@ -26,7 +27,7 @@ def test_pieces_hold_every_crossing_once_and_no_cause_is_cut(size: int) -> None:
 
     times = [set(piece.event_times.tolist()) for piece in pieces]
     assert sum(map(len, times)) == len(set().union(*times)) == 6
-    joined = concat_crossings(pieces)
+    joined = as_one(pieces)
     assert np.array_equal(joined.event_times, whole.event_times)
     assert [joined.ids.text(i) for i in range(len(joined))] == [whole.ids.text(i) for i in range(len(whole))]
     assert [joined.queries[row] for row in joined.query_rows] == [whole.queries[row] for row in whole.query_rows]
@@ -36,7 +37,7 @@ def test_pieces_hold_every_crossing_once_and_no_cause_is_cut(size: int) -> None:
 def test_what_only_some_parts_have_is_absent_in_the_rows_of_the_others() -> None:
     parts = [Row(), Row(visit=2), Row(confirmed_time=7), Row(sign=Sign.NONE, began=5)]
 
-    joined = concat_crossings([make_crossings([part]) for part in parts])
+    joined = as_one([make_crossings([part]) for part in parts])
 
     assert joined.passes is not None
     assert joined.confirmed_times is not None
@@ -47,7 +48,7 @@ def test_what_only_some_parts_have_is_absent_in_the_rows_of_the_others() -> None
 
 
 def test_what_no_part_has_is_no_column() -> None:
-    joined = concat_crossings([make_crossings([Row()]), make_crossings([Row(event_time=1)])])
+    joined = as_one([make_crossings([Row()]), make_crossings([Row(event_time=1)])])
 
     assert (joined.passes, joined.confirmed_times, joined.began) == (None, None, None)
 

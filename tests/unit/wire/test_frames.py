@@ -34,7 +34,7 @@ from bmq.records import (
     Shape,
     ShapeKind,
 )
-from bmq.records.concat import concat_readings
+from bmq.records.column_records import concat
 from bmq.wire.frames import (
     pack_commands,
     pack_dead_letters,
@@ -124,7 +124,7 @@ def test_readings_of_several_frames_have_each_text_once() -> None:
         with_attributes(make_readings(["a"] * len(texts)), texts) for texts in (["1.0", "2.0"], [], ["3.0", "2.0"])
     ]
 
-    joined = concat_readings([unpack_readings(pack_readings(part, 1)[0]) for part in parts])
+    joined = concat([unpack_readings(pack_readings(part, 1)[0]) for part in parts])
 
     assert attributes_of(joined) == ["1.0", "2.0", "3.0", "2.0"]
     assert joined.attributes is not None
@@ -134,7 +134,7 @@ def test_readings_of_several_frames_have_each_text_once() -> None:
 
 
 def test_readings_of_a_feed_without_attributes_have_none() -> None:
-    joined = concat_readings([unpack_readings(pack_readings(make_readings(["a"]), 1)[0])])
+    joined = concat([unpack_readings(pack_readings(make_readings(["a"]), 1)[0])])
 
     assert (joined.attributes, joined.partitions) == (None, None)
 
@@ -151,7 +151,7 @@ def test_a_frame_may_lie_anywhere_in_memory() -> None:
 def test_readings_of_several_frames_become_one() -> None:
     parts = [make_readings(ids) for ids in (["a", "b"], [], ["é", "a"])]
 
-    joined = concat_readings(parts)
+    joined = concat(parts)
 
     assert [joined.ids.text(i) for i in range(4)] == ["a", "b", "é", "a"]
     assert joined.ids.hashes.tolist() == hash_ids(joined.ids.starts, joined.ids.bytes).tolist()
@@ -162,7 +162,7 @@ def test_readings_of_several_frames_become_one() -> None:
 def test_joined_readings_are_writable_also_those_of_one_frame() -> None:
     readings = with_attributes(make_readings(["a"]), ["null"])
 
-    joined = concat_readings([unpack_readings(pack_readings(readings, 1)[0])])
+    joined = concat([unpack_readings(pack_readings(readings, 1)[0])])
 
     assert joined.attributes is not None
     assert joined.partitions is not None

@@ -1,9 +1,10 @@
-"""The band joins of two feeds, by what they have in common, and the events of what changes in them.
+"""The band joins of two feeds in channels, and the events of their changes.
 
-A *channel* is all band joins with the same two columns, conditions and equality: they look at the same values, so one
-`BandJoin` holds them. What a stream is to a channel is one number: none where it is unknown, out of scope, or, on the
-left of a channel that tells pairs, of another shard. One that reports queries holds both sides whole, and tells what
-the streams of this shard change.
+A *channel* is all band joins with the same two columns, conditions and equality. They look at the same values, so one
+`BandJoin` holds them. In a channel each stream has one number. A stream has no number if it is unknown or out of scope.
+In a channel that reports pairs, a left stream of another shard has no number either, so each pair belongs to one shard.
+A channel that reports queries holds the streams of all shards on both sides, and reports only the changes that streams
+of this shard cause.
 """
 
 from dataclasses import dataclass
@@ -11,26 +12,30 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmq.engines.band.band_join import BandJoin
-from bmq.engines.joins.join_feed import Arrivals, JoinFeed, Past, States
+from bmq.engines.joins.join_feed import JoinFeed, Past
 from bmq.engines.joins.join_keys import KeyTable
+from bmq.engines.joins.join_states import Arrivals, States
 from bmq.engines.joins.joined_pair_events import JoinedPairEvents
 from bmq.records import NEVER, Band, Bools, Float64s, Int8s, Int32s, Int64s, JoinQuery, JoinSide, Reason
+from bmq.records.column_records import take
 
 LEFT, RIGHT = 0, 1
-KEYS_MIN = 1 << 16  # texts that are kept in any case: some megabytes
+KEYS_MIN = 1 << 16  # the channels keep up to so many texts without a rebuild: some megabytes
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What happens to the streams of two feeds in one batch, in its order.
+    """The readings and expiries of two feeds in one batch, in order.
 
     Attributes
     ----------
-    sides : int8[n], LEFT or RIGHT. streams : int32[n], slots of that side.
+    sides : int8[n], LEFT or RIGHT.
+    streams : int32[n], slots of that side.
     moments : int64[n], epoch ms, ascending.
-    is_expiry : bool[n]; else a reading. rows : int64[n], which one of its side's arrivals.
+    is_expiry : bool[n]; False: a reading.
+    rows : int64[n], the row in ``read`` or ``expired`` of the arrivals of that side.
     arrivals : of both sides.
-    left, right : what the streams of a side were after each change.
+    left, right : the last readings of the streams of a side after each change.
     """
 
     sides: Int8s
@@ -48,7 +53,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class ChannelKey:
-    """What the band joins of a channel have in common; columns, conditions and equality of each side."""
+    """The common part of all band joins of a channel: columns, conditions and equality of each side."""
 
     columns: tuple[int, int]
     sides: tuple[JoinSide, JoinSide]
@@ -68,7 +73,7 @@ class BandChannels:
         self._is_stale = False
 
     def put(self, slot: int, query: JoinQuery) -> None:
-        """Register a query whose slot has none."""
+        """Register a query in a free slot."""
         band = query.alternatives[0].bands[0]
         key = ChannelKey((band.left, band.right), (query.left, query.right), query.reports_queries)
         channel = self._channels.get(key)
@@ -79,7 +84,7 @@ class BandChannels:
         _put(channel, key, [slot], [band])
 
     def remove(self, slot: int) -> None:
-        """Forget the query in a slot, if it has one."""
+        """Remove the query in ``slot``, if there is one."""
         key = self._key_by_slot.pop(slot, None)
         if key is None:
             return
@@ -90,7 +95,10 @@ class BandChannels:
             del self._channels[key]
 
     def pairs(self, slot: int) -> tuple[Int32s, Int32s]:
-        """Return the pairs of a query that are in band now, as left and right slots; none where it tells no pairs."""
+        """Return the pairs of a query that are in band now, as left and right slots.
+
+        If the query reports queries and not pairs, there are no pairs.
+        """
         key = self._key_by_slot.get(slot)
         if key is None or key.reports_queries:
             return self.no_pairs()
@@ -103,15 +111,15 @@ class BandChannels:
         return np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32)
 
     def streams_were_set(self) -> None:
-        """Take note that the streams of a feed were set without a change that said so."""
+        """Note that the streams of a feed were set without `change`, so the channels must be built anew."""
         self._is_stale = True
 
     def forget_texts(self) -> None:
-        """Let the channels be built anew, with the texts of now, once most texts may be those of former readings."""
+        """Have the channels built anew if most texts of the key table may belong to former readings only."""
         self._is_stale |= len(self._keys) > self._most_keys
 
     def change(self, changes: Changes, begin: int, end: int) -> tuple[list[JoinedPairEvents], int]:
-        """Apply the changes ``begin`` to ``end``; return the events and how many candidates were looked at."""
+        """Apply the changes from ``begin`` to before ``end``; return the events and the number of tested candidates."""
         self.refresh()
         parts = []
         visits = 0
@@ -126,7 +134,7 @@ class BandChannels:
         return parts, visits
 
     def _own(self, sides: Int8s, streams: Int32s) -> Bools:
-        """Return which changes are of streams of this shard, which tells the answers that they change."""
+        """Return which changes are of streams of this shard: only these are reported."""
         own = np.zeros(sides.size, dtype=np.bool_)
         for side, feed in enumerate(self._feeds):
             chosen = np.flatnonzero(sides == side)
@@ -138,12 +146,12 @@ class BandChannels:
         keys = np.zeros(end - begin, dtype=np.int64)
         for side in (LEFT, RIGHT):
             chosen = np.flatnonzero((changes.sides[begin:end] == side) & ~changes.is_expiry[begin:end])
-            states = changes.arrivals[side].read.at(changes.rows[begin:end][chosen])
+            states = take(changes.arrivals[side].read, changes.rows[begin:end][chosen])
             values[chosen], keys[chosen] = self._of_states(key, side, states)
         return values, keys
 
     def _of_states(self, key: ChannelKey, side: int, states: States) -> tuple[Float64s, Int64s]:
-        """Return what streams are to a channel: numbers, and keys of equality."""
+        """Return the numbers of streams in a channel (NaN: it has no number), and their keys of equality."""
         feed, own = self._feeds[side], key.sides[side]
         column = key.columns[side]
         numbers = states.values[column] if column < feed.n_dims else feed.columns(states)[column]
@@ -157,12 +165,16 @@ class BandChannels:
             states = self._feeds[side].known()
             values, keys = self._of_states(key, side, states)
             there = np.flatnonzero(~np.isnan(values))
-            # In the order of the channel each comes behind those before it, and none of them moves.
+            # In the order of the channel, so that each entry goes behind the last one and no entry moves.
             order = there[np.lexsort((states.slots[there], values[there], keys[there]))]
             channel.change(np.full(order.size, side, dtype=np.int8), states.slots[order], values[order], keys[order])
 
     def refresh(self) -> None:
-        """Build the channels anew where streams were set; before the feeds apply readings, or these change nothing."""
+        """Build the channels anew if they are stale.
+
+        The caller does this before the feeds apply readings. A channel that is built later has the values of these
+        readings already, so the readings would change nothing.
+        """
         if not self._is_stale:
             return
         self._is_stale = False
@@ -189,7 +201,7 @@ def _put(channel: BandJoin, key: ChannelKey, slots: list[int], bands: list[Band]
 
 
 def _events(changes: Changes, rows: Int32s, queries: Int32s, others: Int32s, signs: Int8s) -> JoinedPairEvents:
-    """Return the events of changes ``rows``; other streams of -1: the event has that side not."""
+    """Return the events of the changes ``rows``; if a stream in ``others`` is -1, the event has no such side."""
     positions = rows.astype(np.int64)
     of_left = changes.sides[rows] == LEFT
     is_expiry = changes.is_expiry[rows]

@@ -1,7 +1,8 @@
-"""Band joins that look at the same values: which pairs of streams come within which queries' bands, and leave them.
+"""Band joins on the same values: find the pairs of streams that come within the band of a query or leave it.
 
-Values are in order on each side, queries in groups that share a point of a smallest stabbing set. So a change of a
-value costs what it changes, and a search for each group. Knows slots of queries and streams, and numbers.
+The values of each side are sorted. The queries are in groups, and all queries of a group share a point of a smallest
+stabbing set. So a change of a value costs the pairs that it changes, and a search for each group. The module knows
+slots of queries and streams, and numbers.
 """
 
 from dataclasses import dataclass
@@ -19,16 +20,20 @@ T = TypeVar("T", bound=np.generic)
 Entries = tuple[Int64s, Float64s, Int32s]  # keys, values and streams of a side, in order
 
 FIRST_BLOCKS = 4  # of a side; doubles as needed
-FIRST_ROOM = 1024  # changes that have room at first; doubles as needed
+FIRST_ROOM = 1024  # initial room for results; grows as needed
 
 
 @dataclass(frozen=True, slots=True)
 class PairChanges:
-    """What changes of values did, one row a pair that came in band or left it.
+    """The effects of changes of values, one row for each pair that comes in band or leaves it.
 
-    rows : int32[k], ascending: which change. queries : int32[k], slots.
-    others : int32[k], the stream of the other side; -1 where queries are reported.
-    signs : int8[k], +1 in band, -1 no longer; 0 where queries are reported. visits : entries looked at.
+    Attributes
+    ----------
+    rows : int32[k], the number of the change; ascending.
+    queries : int32[k], slots.
+    others : int32[k], the stream of the other side; -1 if queries are reported and not pairs.
+    signs : int8[k], +1: the pair is in band now, -1: it is not any more; 0 if queries are reported and not pairs.
+    visits : the number of tested entries.
     """
 
     rows: Int32s
@@ -73,29 +78,33 @@ class BandJoin:
         return sides + self._queries.nbytes
 
     def put(self, slots: Int32s, lo: Float64s, hi: Float64s, reports_queries: bool = False) -> None:
-        """Add queries whose slots have none: int32[m], float64[m] each.
+        """Add queries in free slots.
 
-        lo, hi : ``lo <= hi``, lo below inf and hi above -inf; -inf and inf are unbounded.
+        Parameters
+        ----------
+        slots : int32[m].
+        lo, hi : float64[m], ``lo <= hi``, lo below inf and hi above -inf; an end of -inf or inf is unbounded.
         reports_queries : the same for all queries of one `BandJoin`.
         """
         self._reports_queries = reports_queries
         self._queries.put(slots, lo, hi)
 
     def remove(self, slots: Int32s) -> None:
-        """Forget queries."""
+        """Remove queries."""
         self._queries.remove(slots)
 
     def change(
         self, sides: Int8s, streams: Int32s, values: Float64s, keys: Int64s, is_reported: Bools | None = None
     ) -> PairChanges:
-        """Apply changes of values in their order, and return what they do to pairs.
+        """Apply changes of values in the given order, and return the pairs that come in band or leave it.
 
         Parameters
         ----------
-        sides : int8[n], 0 left, 1 right. streams : int32[n], slots of that side.
+        sides : int8[n], 0 left, 1 right.
+        streams : int32[n], slots of that side.
         values : float64[n], finite; NaN: the stream has no value any more.
-        keys : int64[n], a pair's keys must be equal; -1: equal to nothing.
-        is_reported : bool[n], whether what a change does is to be returned; None: of all.
+        keys : int64[n], both streams of a pair must have equal keys; -1: equal to nothing.
+        is_reported : bool[n], whether to return the pairs of a change; None: return those of all changes.
         """
         self._ordered = None
         values = values + 0.0  # -0.0 is 0.0
@@ -123,7 +132,7 @@ class BandJoin:
     def pairs(self, slots: Int32s) -> BandPairs:
         """Return the pairs of queries that are in band now, in some order.
 
-        Cost for each query: what it has, and a search for each stream of the side with fewer.
+        Cost for each query: its pairs, and a search for each stream of the side with fewer streams.
         """
         if self._ordered is None:
             left, right = self._sides
@@ -134,7 +143,7 @@ class BandJoin:
 
     def _pairs_of(self, slot: int, left: Entries, right: Entries) -> tuple[Int32s, Int32s, Int32s]:
         lo, hi = self._queries.lo[slot], self._queries.hi[slot]
-        # Differences the other way round are the same numbers with another sign, to the last bit.
+        # right - left is left - right with the other sign, to the last bit, so the sides may be swapped.
         is_turned = left[0].size > right[0].size
         (keys, values, ids), (other_keys, others, other_ids) = (right, left) if is_turned else (left, right)
         lo, hi = (-hi, -lo) if is_turned else (lo, hi)
@@ -180,7 +189,7 @@ class BandJoin:
         self._queries._check()
         for side in self._sides:
             keys, values, ids = in_order(side.blocks)
-            # In order, and each stream that has a value is there once with it.
+            # The entries are in order, and each stream with a value has exactly one entry, with this value.
             assert np.array_equal(np.lexsort((ids, values, keys)), np.arange(keys.size))
             assert sorted(ids.tolist()) == np.flatnonzero(~np.isnan(side.values)).tolist()
             assert np.array_equal(side.values[ids], values)

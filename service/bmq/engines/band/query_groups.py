@@ -1,9 +1,9 @@
-"""Queries of band joins, in groups, while they come and go.
+"""The queries of band joins in groups, while commands add and remove queries.
 
-    sequences   [ main: most queries, by group | recent ones, by group | room ]
+    sequences   [ main: most queries, by group | recent queries, by group | room ]
 
-Recent queries are few, and grouped anew whenever some came; once they are not few, all queries are. A query that goes
-leaves a hole in its group.
+New queries are recent. The recent queries are few, and they are grouped anew after each change. If they are no longer
+few, all queries are grouped anew. A removed query leaves a hole in its group.
 """
 
 from dataclasses import replace
@@ -15,24 +15,24 @@ from bmq.engines.band.stabbing_set import Groups, stabbing_groups
 from bmq.kernels.band.band_groups import GONE, Bands
 from bmq.records import Float64s, Int32s, Int64s
 
-# Recent queries and holes, as a part of the main ones. Lower: all are grouped anew more often; higher: more recent ones
-# are, whenever some come.
+# The most recent queries and holes, as a part of the main queries. Lower: all queries are grouped anew more often.
+# Higher: each change groups more recent queries anew.
 MOST_RECENT = 1 / 8
 RECENT_MIN = 256  # grouped in 0.1 ms
 
 
 class BandQueries:
-    """Closed intervals by slot, and their groups as the kernels take them.
+    """Closed intervals by slot, and their groups in the form that the kernels need.
 
-    Memory: 16 bytes and twice 12 a query, 16 more for its slot, and room for an eighth. A query that comes or goes
-    costs O(log n), amortised, and the next `bands` O(r log r) for r recent ones.
+    Memory: 32 bytes a slot and 24 bytes a query, and room for an eighth more queries. To add or remove a query costs
+    O(log n), amortised, and the next call of `bands` O(r log r) for r recent queries.
     """
 
     def __init__(self) -> None:
         self.lo: Float64s = np.empty(0)
         self.hi: Float64s = np.empty(0)
         self._reported: Int64s = np.empty(0, dtype=np.int64)
-        # Where a query is in each sequence; -1: not in its main part.
+        # By slot: the place of the query in each sequence; -1: it is not in the main part.
         self._places: npt.NDArray[np.int32] = np.empty((2, 0), dtype=np.int32)
         self._recent: set[int] = set()
         self._bands: Bands | None = None
@@ -49,14 +49,14 @@ class BandQueries:
         return sum(array.nbytes for array in (*arrays, *heads))
 
     def put(self, slots: Int32s, lo: Float64s, hi: Float64s) -> None:
-        """Add queries whose slots have none."""
+        """Add queries in free slots."""
         self._make_room(int(slots.max(initial=-1)) + 1)
         self.lo[slots], self.hi[slots] = lo, hi
         self._recent.update(slots.tolist())
         self._bands = None
 
     def remove(self, slots: Int32s) -> None:
-        """Forget queries that are there."""
+        """Remove registered queries."""
         self.lo[slots] = self.hi[slots] = np.nan
         self._recent.difference_update(slots.tolist())
         places = self._places[:, slots]
@@ -68,7 +68,7 @@ class BandQueries:
         self._bands = None
 
     def bands(self, *, reports_pairs: bool) -> Bands:
-        """Return the queries as they are now; until some come or go."""
+        """Return the queries as they are now; the result is valid until the next `put` or `remove`."""
         if self._bands is None:
             if len(self._recent) + self._n_gone > max(RECENT_MIN, MOST_RECENT * self._main.by_lo.size):
                 self._group_all()
@@ -137,7 +137,7 @@ class BandQueries:
         assert len(known) == len(self)
         for places, sequence in zip(self._places, (self._main.by_lo, self._main.by_hi), strict=True):
             main = sequence[sequence != GONE]
-            # Each query is in the main part or among the recent ones, and is where its place says.
+            # Each query is either in the main part, at the place in `_places`, or recent.
             assert sorted([*main.tolist(), *self._recent]) == sorted(known)
             assert np.array_equal(sequence[places[main]], main)
             assert (places >= 0).sum() == main.size

@@ -1,11 +1,12 @@
-"""A smallest stabbing set of intervals, and the groups that it makes of them.
+"""A smallest stabbing set of intervals, and the groups that it divides them into.
 
     ├───────┤                 ├────┤
-       ├────────┤          ├──────────┤          every interval of a group has the group's point,
-    ────────●────────────────────●──────────     and the groups are as few as can be
+       ├────────┤          ├──────────┤          every interval of a group holds the group's point,
+    ────────●────────────────────●──────────     and the number of groups is the smallest possible
 
-Of a point beyond ``p`` a group's intervals with that point are those whose upper end is not below it, and of a point
-before ``p`` those whose lower end is not above it: a beginning of one of two sorted sequences.
+Let p be the point of a group. If x is above p, the intervals of the group that hold x are those whose upper end is not
+below x. If x is below p, they are those whose lower end is not above x. Each group is sorted by lower end ascending and
+by upper end descending, so the intervals that hold x are the first ones of one of the two sequences.
 """
 
 from dataclasses import dataclass
@@ -25,8 +26,8 @@ class Groups:
     points : float64[tau], the stabbing set, ascending.
     cover_lo, cover_hi : float64[tau], the least lower and the largest upper end in each group: its covering interval.
     starts : int64[tau + 1], group i is ``starts[i]`` to ``starts[i + 1]`` of the sequences.
-    by_lo, by_hi : int32[n], rows of intervals; of each group by lower end ascending, and by upper end descending.
-    lo, hi : float64[n], these ends: ``lo[i]`` is that of ``by_lo[i]``, ``hi[i]`` that of ``by_hi[i]``.
+    by_lo, by_hi : int32[n], rows of intervals; within each group by lower end ascending, and by upper end descending.
+    lo, hi : float64[n], ``lo[i]`` is the lower end of ``by_lo[i]``, and ``hi[i]`` is the upper end of ``by_hi[i]``.
     """
 
     points: Float64s
@@ -51,7 +52,7 @@ class Groups:
 def stabbing_groups(lo: Float64s, hi: Float64s) -> Groups:
     """Return the groups of closed intervals [lo, hi], float64[n], ``lo <= hi``; ends may be infinite.
 
-    Groups are in the order of their points, and all intervals of one begin behind the point before it.
+    Groups are in the order of their points. Every interval of a group begins after the point of the group before.
 
     Notes
     -----

@@ -1,10 +1,11 @@
-"""One batch of one feed in one shard: what readings and the clock do to the standing queries.
+"""One batch of one feed in one shard: apply readings, move the settled time, and return the events of the queries.
 
     readings ─► stream table ─► crossings of regions ─┬─► plain queries ──────────────────┐
                                 silence, passes ──────┘   tracked queries ─► trackings ───┼─► in emit order
                                 queries that end ─────────────────────────────────────────┘
 
-Most batches have only crossings of plain queries. These take a short way, which does not sort events by time.
+Most batches have only crossings of plain queries. Their events are in the order of the readings already, so `advance`
+does not sort them by time.
 """
 
 import numpy as np
@@ -13,24 +14,25 @@ from bmq.engines.feed.crossing_records import to_crossings
 from bmq.engines.feed.endings import Endings, end_queries
 from bmq.engines.feed.feed_tables import FeedTables
 from bmq.engines.feed.pass_events import find_passes
-from bmq.engines.feed.slot_events import Events, When, concat_events, emit_order, some_events
+from bmq.engines.feed.slot_events import Events, When, emit_order, some_events
 from bmq.engines.feed.stream_expiry import find_silences
-from bmq.engines.feed.tracked_regions import concat_items, events_of_trackings, items_of_crossings, items_of_ends
+from bmq.engines.feed.tracked_regions import events_of_trackings, items_of_crossings, items_of_ends
 from bmq.engines.feed.watched_regions import Steps
 from bmq.engines.stage_result import StageResult
 from bmq.index.base import Moves, concat_moves
 from bmq.index.stream_table import Chained
 from bmq.records import Crossings, Family, Int8s, Int32s, Int64s, Readings, Reason, RegionQuery, are_of_family
+from bmq.records.column_records import as_one
 
 
 def advance(tables: FeedTables, readings: Readings | None, settled: int) -> StageResult:
-    """Apply readings, given ascending by (partition, offset), and let time come to ``settled``.
+    """Apply readings, given ascending by (partition, offset), and move the settled time to ``settled``.
 
     Parameters
     ----------
     tables : changed in place.
-    readings : None or empty if only time goes on.
-    settled : epoch ms; timers due before it fire. Not less than at the call before.
+    readings : None or empty if only the settled time moves.
+    settled : epoch ms; timers due before it fire. Not less than in the previous call.
 
     Returns
     -------
@@ -73,7 +75,7 @@ def _listed(crossings: Crossings | None) -> list[Crossings]:
 
 
 def _may_be_due(tables: FeedTables, settled: int) -> bool:
-    # Timers may be due even if time does not go on: a command may have begun something that is due already.
+    # Timers may be due even if the settled time stays: a command may have started a timer that is due already.
     can_fall_silent = settled > tables.settled and (tables.streams.can_expire or tables.queries.stream_ttl_counts)
     return bool(can_fall_silent) or tables.dues.any_passed(settled) or tables.trackings.next_due() < settled
 
@@ -110,7 +112,7 @@ def _emit_plain(tables: FeedTables, chained: Chained, moves: Moves, readings: Re
 
 
 def _order_at_readings(tables: FeedTables, moves: Moves) -> Int64s:
-    """Return the order of crossings by row, then leaves, enters and levels, then query id; rows ascend already."""
+    """Return the order of crossings: by row, then leaves, enters and levels, then query id. Their rows ascend."""
     order = np.arange(moves.rows.size)
     tied = np.zeros(order.size, dtype=np.bool_)
     tied[1:] = moves.rows[1:] == moves.rows[:-1]
@@ -129,7 +131,7 @@ def _chosen(moves: Moves, rows: Int64s) -> Moves:
 
 
 def _at_readings(chained: Chained, moves: Moves, kinds: Int8s, n_dims: int) -> Events:
-    """Return the events of moves; ``kinds``: int8[], by query slot."""
+    """Return the events of ``moves``; ``kinds``: int8[], `Kind.number` by query slot."""
     rows, of_queries = moves.rows, kinds[moves.queries]
     is_move = chained.moved[rows] | are_of_family(of_queries, Family.LEVEL)
     return some_events(
@@ -155,18 +157,19 @@ def _emit_all(
     levels: Moves | None,
     settled: int,
 ) -> tuple[Events, list[RegionQuery], int, Int32s]:
-    """Return the events of a batch in which timers, tracked queries or passes may have a part.
+    """Return the events of a batch that may fire timers, run trackings or find passes.
 
     1. Find the streams that fell silent, and the first sights of streams that were silent.
     2. Find the crossings of regions by readings.
     3. Find the passes.
-    4. End the queries that are due: drop their later events, let their members leave.
+    4. End the queries that are due: drop their later events, and let their members leave.
     5. Turn crossings of tracked queries into items, and run their trackings.
     6. Put the events in order, and end silent memberships.
 
     Returns
     -------
-    events, queries that ended, number of events suppressed, the visit that each number in ``events.passes`` stands for
+    events, the queries that ended, the number of suppressed events, and the visit number for each number in
+    ``events.passes``
     """
     silences = find_silences(tables, chained, steps, settled)  # 1
     tables.settled = settled
@@ -180,7 +183,7 @@ def _emit_all(
             parts.append(passes.where(~silences.cover(tables, passes)))
         if levels is not None:
             parts.append(_at_readings(chained, levels, tables.queries.kinds, tables.n_dims))
-    found = concat_events(parts)
+    found = as_one(parts)
     dues = tables.dues.passed(settled)  # 4
     endings = Endings([], [])
     if dues:
@@ -191,9 +194,9 @@ def _emit_all(
     if tables.queries.n_tracked:  # 5
         items = items_of_crossings(tables, found.where(is_tracked))
         ends = items_of_ends(tables, items, silences.expiries, endings.tracking_ends)
-        of_trackings = tables.trackings.run(concat_items([items, *ends]), settled, tables.streams.last_times)
+        of_trackings = tables.trackings.run(as_one([items, *ends]), settled, tables.streams.last_times)
         n_suppressed = of_trackings.n_suppressed
         emitted.append(events_of_trackings(of_trackings))
-    events = concat_events(emitted)  # 6
+    events = as_one(emitted)  # 6
     events = events.where(emit_order(events, tables.queries.order_by_id(events.queries)))
     return tables.without_silent(events), [tables.queries.query(slot) for _, slot in dues], n_suppressed, visit_numbers

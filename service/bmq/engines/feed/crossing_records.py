@@ -1,4 +1,4 @@
-"""Turn events by slot into `records.Crossings`: with ids, definitions, and the reading before."""
+"""Turn events by slot into `records.Crossings`, which carry stream ids, definitions and the previous reading."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from bmq.engines.feed.slot_events import Events
 from bmq.index.stream_table import Chained
 from bmq.records import NEVER, Crossings, Int32s, Int64s, Readings, Reason, RegionQuery
 
-# Slots of the table for each slot in question: above it, sorting the slots is faster than marking them in the table.
+# Table slots for each given slot. Above it, sorting the given slots is faster; up to it, marking them in the table is.
 MANY = 16
 
 
@@ -24,8 +24,8 @@ def to_crossings(
     Parameters
     ----------
     chained, readings : the batch that ``events.rows`` points into; None: no event has a row.
-    emitted_as : the definition that all events carry; None: each event carries that of its query.
-    visit_numbers : int32[], the visit that each number in ``events.passes`` stands for; None: there are no passes.
+    emitted_as : the definition that all events carry; None: each event carries the definition of its query.
+    visit_numbers : int32[], the visit number for each number in ``events.passes``; None: there are no passes.
     """
     n = len(events)
     distinct, query_rows = numbered(events.queries, tables.queries.owners.size)
@@ -71,7 +71,7 @@ def _unless_never(times: Int64s) -> Int64s | None:
 
 
 def numbered(slots: Int32s, n_slots: int) -> tuple[Int32s, Int32s]:
-    """Return the distinct slots, ascending, and the position of each of ``slots`` among them, int32[n].
+    """Return the distinct slots, ascending, and for each of ``slots`` its position among them, int32[n].
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def numbered(slots: Int32s, n_slots: int) -> tuple[Int32s, Int32s]:
 
     Notes
     -----
-    O(n + n_slots) if the slots are many, else O(n log n).
+    O(n + n_slots) if ``n_slots`` is at most ``MANY`` * n, else O(n log n).
     """
     if n_slots > MANY * slots.size:
         distinct, numbers = np.unique(slots, return_inverse=True)

@@ -4,18 +4,20 @@ import heapq
 
 from bmq.records import NEVER
 
-STALE_MOST = 64  # entries that are no longer so, beside as many as there are dues: an edit makes one
+# An edit leaves a stale entry in the heap. With more than this many stale entries beyond one for each due, the heap is
+# rebuilt.
+STALE_MOST = 64
 
 
 class DueQueries:
-    """Query slots and the epoch ms at which they end. O(log n) a change, amortised."""
+    """For each query slot the epoch ms at which the query ends. O(log n) a change, amortised."""
 
     def __init__(self) -> None:
         self._dues: dict[int, int] = {}
-        self._heap: list[tuple[int, int]] = []  # may hold entries that are no longer so
+        self._heap: list[tuple[int, int]] = []  # (due, slot); an entry is stale if `_dues` has another due for the slot
 
     def set(self, slot: int, due: int) -> None:
-        """Let the query in ``slot`` end at ``due``; NEVER: not at all, or not known yet."""
+        """Set when the query in ``slot`` ends, epoch ms; NEVER: it does not end, or the time is not known yet."""
         if due == NEVER:
             self.remove(slot)
         elif self._dues.get(slot) != due:
@@ -30,7 +32,7 @@ class DueQueries:
         self._dues.pop(slot, None)
 
     def of(self, slot: int) -> int:
-        """Return the due of a slot, NEVER if there is none."""
+        """Return when the query in ``slot`` ends, epoch ms; NEVER: no due is set."""
         return self._dues.get(slot, NEVER)
 
     def passed(self, settled: int) -> list[tuple[int, int]]:
@@ -44,5 +46,5 @@ class DueQueries:
         return passed
 
     def any_passed(self, settled: int) -> bool:
-        """Return whether some due may be before ``settled``. O(1)."""
+        """Return whether some due may be before ``settled``; a stale entry may give a false alarm. O(1)."""
         return bool(self._heap) and self._heap[0][0] < settled

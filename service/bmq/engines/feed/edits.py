@@ -1,9 +1,9 @@
-"""What a put, an edit or a removal changes: which streams leave, which enter, and what is kept of the others.
+"""The effects of a put, an edit or a removal: which streams leave, which enter, and what is kept of the others.
 
     member before ──┬── inside now: its visit goes on      no member ──┬── inside now: enters, or is pending
                     └── outside now: leaves at once                    └── outside now: nothing
 
-Knows no readings: a command compares the old definition with the new one, by the streams as they are now.
+This module reads no readings: it compares the old definition with the new one at the last reading of each stream.
 """
 
 import numpy as np
@@ -18,12 +18,12 @@ from bmq.records import NEVER, Initial, Int8s, Int32s, Kind, Reason, RegionQuery
 
 
 def put_query(tables: FeedTables, query: RegionQuery, reason: Reason, due: int) -> list[Events]:
-    """Register or replace a query; return the events of what begins and ends at once.
+    """Register or replace a query; return the events of the memberships that begin and end at once.
 
     Parameters
     ----------
     reason : of the events, unless only the query's options change.
-    due : epoch ms at which the query ends; NEVER: it does not, or not yet known.
+    due : epoch ms at which the query ends; NEVER: it does not end, or the time is not known yet.
     """
     replaced = tables.queries.query(tables.queries.slot(query.query_id)) if query.query_id in tables.queries else None
     if replaced is None or not _watch_the_same(replaced, query):
@@ -57,9 +57,9 @@ def restore_query(tables: FeedTables, query: RegionQuery, due: int) -> None:
 
 
 def _watch_the_same(one: RegionQuery, other: RegionQuery) -> bool:
-    """Return whether both watch the same streams in the same way, so that what is kept of the streams stays.
+    """Return whether both watch the same streams in the same way, so that memberships and pending crossings stay.
 
-    False for transition queries, because each edit drops what is pending.
+    False for transition queries, because each edit drops their pending patterns.
     """
     return one.kind is not Kind.TRANSITION and all(
         getattr(one, name) == getattr(other, name)
@@ -68,7 +68,7 @@ def _watch_the_same(one: RegionQuery, other: RegionQuery) -> bool:
 
 
 def _change_options(tables: FeedTables, old: RegionQuery, new: RegionQuery, due: int) -> list[Events]:
-    """Replace a query by one that watches the same: memberships and what is pending stay."""
+    """Replace a query by one that watches the same: memberships and pending crossings stay."""
     slot = tables.queries.slot(old.query_id)
     tables.remember(new, due)
     if not old.is_tracked and new.is_tracked:
@@ -85,10 +85,10 @@ def _change_options(tables: FeedTables, old: RegionQuery, new: RegionQuery, due:
 
 
 def _change_silence(tables: FeedTables, old: RegionQuery, new: RegionQuery, due: int) -> list[Events]:
-    """Replace a tracked query by one with another `stream_ttl`; return the events of what begins and ends.
+    """Replace a tracked query by one with another `stream_ttl`; return the events of memberships that begin and end.
 
-    What is pending stays, unless the query does not know the stream now. If the new query is not tracked, the events
-    include what is pending.
+    A pending crossing stays, unless the query does not know the stream now. If the new query is not tracked, pending
+    crossings are confirmed at once, and the events include them.
     """
     slot = tables.queries.slot(old.query_id)
     tables.remember(new, due)
@@ -110,7 +110,10 @@ def _change_silence(tables: FeedTables, old: RegionQuery, new: RegionQuery, due:
 
 
 def _make_plain(tables: FeedTables, slot: int, query_id: str) -> Events:
-    """Return the pending events of a query that is not tracked any more, and keep its silent members."""
+    """Confirm the pending crossings of a query that is not tracked any more; return their events.
+
+    Its silent members go on as `SilentMembers`.
+    """
     events = tables.trackings.flush(slot)
     streams, visits, _ = tables.trackings.rows_of(slot)
     tables.trackings.forget(slot)
@@ -121,7 +124,7 @@ def _make_plain(tables: FeedTables, slot: int, query_id: str) -> Events:
 def _change_members(
     tables: FeedTables, old: RegionQuery | None, new: RegionQuery, reason: Reason, due: int
 ) -> list[Events]:
-    """Register a query, or replace one that watched something else; return the events of what begins and ends.
+    """Register a query, or replace one that watched something else; return events of memberships that begin and end.
 
     1. Find the members before.
     2. Find the streams that are inside now.
@@ -137,7 +140,7 @@ def _change_members(
     if exit_slot != NO_SLOT and exit_slot in tables.regions:
         now = np.union1d(now, np.intersect1d(inside, tables.members(exit_slot)))
     if new.kind is Kind.TRANSITION:
-        now = now[:0]  # only crossings count for it
+        now = now[:0]  # a transition query has no members: it reacts to crossings only
     stays = np.isin(before, now, assume_unique=True)
     events = []
     if was_tracked:  # 3
@@ -208,7 +211,7 @@ def _events_at_rest(tables: FeedTables, slot: int, streams: Int32s, sign: Sign, 
 
 
 def _run_at_rest(tables: FeedTables, slot: int, streams: Int32s, action: int, reason: Reason) -> Events:
-    """Return what trackings emit when ``action`` happens to them at their streams' last readings."""
+    """Apply ``action`` to the trackings of ``streams`` at their last readings; return the events."""
     n = streams.size
     times = tables.streams.last_times[streams]
     items = TrackingItems(
@@ -228,7 +231,7 @@ def _run_at_rest(tables: FeedTables, slot: int, streams: Int32s, action: int, re
 
 
 def _end_silent(tables: FeedTables, query_id: str, left: Int32s) -> Int32s:
-    """End the memberships of ``left`` that are silent, and return the streams whose leave has an event."""
+    """End the silent memberships among ``left``, and return the streams whose leave has an event."""
     if query_id not in tables.silent.query_ids():
         return left
     return left[tables.silent.end_all(query_id, _texts(tables, left))]

@@ -3,7 +3,8 @@
     readings ──•────•──────────•──────•──►
     due                   │
 
-The members at the due are the members after the batch, without the moves after the due.
+The stream table has applied the whole batch already. So the members at the due are the members after the batch, with
+the crossings after the due undone.
 """
 
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from bmq.records import Float64s, Int32s, Int64s, Reason, Sign
 
 @dataclass(frozen=True, slots=True)
 class TrackingEnds:
-    """The (query, stream) whose trackings end, if there are any: columns of n, values float64[d, n]."""
+    """The (query, stream) whose trackings end, if they have one: columns of n, values float64[d, n]."""
 
     queries: Int32s
     streams: Int32s
@@ -30,7 +31,7 @@ class TrackingEnds:
 
 @dataclass(frozen=True, slots=True)
 class Endings:
-    """What the end of queries does: leaves of plain queries, and ends of trackings."""
+    """The effects of ended queries: the leaves of plain queries, and the ends of trackings."""
 
     leaves: list[Events]
     tracking_ends: list[TrackingEnds]
@@ -39,7 +40,7 @@ class Endings:
 def end_queries(
     tables: FeedTables, found: Events, dues: list[tuple[int, int]], chained: Chained | None
 ) -> tuple[Events, Endings]:
-    """Return the events without those after the end of their query, and what the ends do.
+    """Return the events that are not after the end of their query, and the effects of the ends.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def _members_before(members: Int32s, late: Events) -> Int32s:
     """Return the members before the late events, which are in the order in which they happen."""
     if not len(late):
         return members
-    # Signs alternate, so the first event after the due says whether the stream was a member at the due.
+    # Signs alternate: if the first event after the due is a leave, the stream was a member at the due.
     streams, first = np.unique(late.streams, return_index=True)
     was_inside = late.signs[first] < 0
     return np.union1d(np.setdiff1d(members, streams), streams[was_inside])
@@ -97,7 +98,7 @@ def _endings(
     due_by_slot: Int64s,
     chained: Chained | None,
 ) -> Endings:
-    """Return the ends of (query slot, the query's streams)."""
+    """Return the endings of ``plain`` and ``tracked``, both as (query slot, the query's streams)."""
     leaves, tracking_ends = [], []
     if plain:
         queries, streams = _as_columns(plain)
@@ -133,7 +134,7 @@ def _values_at(tables: FeedTables, streams: Int32s, moments: Int64s, chained: Ch
         return values
     n = chained.slots.size
     slots, times = np.concatenate([chained.slots, streams]), np.concatenate([chained.event_times, moments])
-    # Readings of one time stay in order, and a moment comes after the readings at it.
+    # `lexsort` is stable: readings of one time stay in order, and a moment comes after the readings at it.
     order = np.lexsort((times, slots))
     readings_so_far = np.cumsum(order < n)
     place = np.empty(order.size, dtype=np.int64)

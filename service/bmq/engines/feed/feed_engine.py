@@ -1,7 +1,8 @@
-"""The engine of one feed in one shard: what a command, a batch or a restore does to the feed's tables.
+"""The engine of one feed in one shard: it applies commands, batches and restored rows to the feed's tables.
 
-Only dispatches: the tables are in `feed_tables`, the effects of commands in `edits`, those of readings and the clock in
-`batch`. Knows no replies and no clock of its own: `monitor` decides when a command is due and how far the clock is.
+The engine only dispatches. The tables are in `feed_tables`, the effects of commands in `edits`, and the effects of
+readings and of the clock in `batch`. The engine sends no replies and has no clock: `bmq.monitor` decides when a query
+is due and how far the settled time is.
 """
 
 from collections.abc import Iterator
@@ -10,9 +11,10 @@ from bmq.engines.feed.batch import advance
 from bmq.engines.feed.crossing_records import to_crossings
 from bmq.engines.feed.edits import put_query, remove_query, restore_query
 from bmq.engines.feed.feed_tables import FeedTables
-from bmq.engines.feed.slot_events import Events, concat_events, no_events
+from bmq.engines.feed.slot_events import Events, no_events
 from bmq.engines.stage_result import StageResult
 from bmq.records import NEVER, Crossings, Feed, Readings, Reason, RegionQuery, StreamRows, TrackingRows
+from bmq.records.column_records import as_one
 
 
 class FeedEngine:
@@ -20,7 +22,7 @@ class FeedEngine:
 
     Attributes
     ----------
-    tables : what is kept of the feed; for those who count, compare or store it.
+    tables : what is kept of the feed; for code that counts, compares or stores it.
     """
 
     def __init__(self, feed: Feed) -> None:
@@ -29,7 +31,7 @@ class FeedEngine:
     # -- commands -----------------------------------------------------------------------------------------
 
     def put(self, query: RegionQuery, reason: Reason, due: int = NEVER) -> Crossings | None:
-        """Register or replace a query; return what begins and ends at once; None: nothing.
+        """Register or replace a query; return the crossings that this causes at once; None: no crossing.
 
         A stream that is a member before and after stays a member, silent or not, and has no event. Cost: O(log n) for a
         region with few streams in its first dimension's range, plus the streams in that range.
@@ -40,12 +42,12 @@ class FeedEngine:
         return self._at_rest(put_query(self.tables, query, reason, due))
 
     def remove(self, query_id: str, reason: Reason, *, emitted_as: RegionQuery | None = None) -> Crossings | None:
-        """Remove a query; return a leave for each member that was not silent; None: there is none.
+        """Remove a query; return a leave for each member that is not silent; None: no leave.
 
         Parameters
         ----------
-        emitted_as : the definition that the events carry; None: the removed one. If an edit moves a query to another
-            feed, this is the new version.
+        emitted_as : the definition that the events carry; None: the removed definition. If an edit moves a query to
+            another feed, this is the new version.
         """
         crossings = self._at_rest([remove_query(self.tables, query_id, reason)], emitted_as)
         self.drop(query_id)
@@ -56,31 +58,31 @@ class FeedEngine:
         self.tables.forget(query_id)
 
     def set_due(self, query_id: str, due: int) -> None:
-        """Let a query end at ``due``, epoch ms."""
+        """Set when a query ends, epoch ms."""
         self.tables.dues.set(self.tables.queries.slot(query_id), due)
 
     def _at_rest(self, parts: list[Events], emitted_as: RegionQuery | None = None) -> Crossings | None:
-        events = concat_events([part for part in parts if len(part)] or [no_events(self.tables.n_dims)])
+        events = as_one([part for part in parts if len(part)] or [no_events(self.tables.n_dims)])
         return to_crossings(self.tables, events, None, None, emitted_as) if len(events) else None
 
     # -- readings -----------------------------------------------------------------------------------------
 
     def advance(self, readings: Readings | None, settled: int) -> StageResult:
-        """Apply readings, given ascending by (partition, offset), and let time come to ``settled``; see `batch`."""
+        """Apply readings, given ascending by (partition, offset), and move the settled time; see `batch.advance`."""
         return advance(self.tables, readings, settled)
 
     # -- state --------------------------------------------------------------------------------------------
 
     def restore(self, query: RegionQuery, due: int = NEVER) -> None:
-        """Register or replace a query without events, as a replica does that catches up."""
+        """Register or replace a query without events, for a replica that catches up."""
         restore_query(self.tables, query, due)
 
     def restore_streams(self, rows: StreamRows) -> None:
-        """Set streams without events, as a replica does that catches up."""
+        """Set streams without events, for a replica that catches up."""
         self.tables.put_streams(rows)
 
     def restore_trackings(self, rows: TrackingRows) -> None:
-        """Set trackings without events, as a replica does that catches up."""
+        """Set trackings without events, for a replica that catches up."""
         self.tables.trackings.put_rows(rows, self.tables.queries.slot, self.tables.streams.slots_of)
 
     def take_touched_streams(self) -> StreamRows:

@@ -1,9 +1,10 @@
-"""The tables of one feed in one shard: its streams, its queries and their regions, and the questions asked of them.
+"""The tables of one feed in one shard: its streams, its queries and their regions, and look-ups across the tables.
 
     feed_engine ──► batch, edits, endings, pass_events, stream_expiry, … ──► feed_tables ──► the tables
 
-Knows no events except the leaves of silent members. A stream's last reading says which regions the stream is inside,
-so most queries need no row for a stream; tracked queries have one for each stream (`trackings`).
+The tables know no events except the leaves of silent members. The last reading of a stream determines which regions
+the stream is inside, so a plain query needs no row for a stream. A tracked query has a row for each stream that it
+remembers (`trackings`).
 """
 
 from dataclasses import replace
@@ -25,7 +26,7 @@ from bmq.index.stream_table import Chained, StreamTable
 from bmq.kernels.tables.hashing import hash_ids
 from bmq.records import NEVER, Attributes, Bools, Feed, Float64s, Ids, Int32s, Readings, RegionQuery, StreamRows
 
-CODES_MIN = 4096  # attribute texts that are kept in any case, because the search for those in use costs a millisecond
+CODES_MIN = 4096  # so many attribute texts are kept: the search for the texts in use costs a millisecond
 
 
 class FeedTables:
@@ -34,13 +35,13 @@ class FeedTables:
     Attributes
     ----------
     n_dims : the number of dimensions of the feed.
-    streams : the last reading of each stream. Its values end with the attributes' code if the feed has attributes.
-    queries : query id -> slot, and what is asked of a slot.
+    streams : the last reading of each stream. If the feed has attributes, the last row of its values is their code.
+    queries : query id -> slot, and columns by slot.
     regions : the regions of queries that have members, and of exit regions.
     levels : match and select queries, which report every reading inside and have no members.
-    residents : the search from a region to the streams inside it.
+    residents : the search from a region to the streams inside it (`member_search`).
     silent : the memberships that end without an event.
-    trackings : a row for each (tracked query, stream).
+    trackings : a row for each (tracked query, stream) that is remembered.
     passes : the regions of queries with `passes`.
     dues : when each query with a life time ends.
     silence_dues : when some stream may fall silent.
@@ -70,7 +71,7 @@ class FeedTables:
 
         Parameters
         ----------
-        due : epoch ms at which the query ends; NEVER: it does not, or not yet known.
+        due : epoch ms at which the query ends; NEVER: it does not end, or the time is not known yet.
         """
         replaced = self.queries.query(self.queries.slot(query.query_id)) if query.query_id in self.queries else None
         exit_before = self.queries.exit_slot(self.queries.slot(query.query_id)) if replaced is not None else NO_SLOT
@@ -114,7 +115,7 @@ class FeedTables:
         return self.queries.query(slot).query_id
 
     def _watch(self, query: RegionQuery, slot: int, exit_before: int, streams: Int32s | None) -> None:
-        """Watch the region and the exit region of a query if it has members, and not the exit region before."""
+        """Watch the region and the exit region of a query that can have members; stop watching the old exit region."""
         has_members = query.enabled and not query.is_level
         regions = {slot: query.region if has_members else None}
         regions[exit_before] = None
@@ -126,7 +127,10 @@ class FeedTables:
                 self.regions.remove(region_slot)
 
     def _stream_ttl(self, query: RegionQuery) -> int:
-        """Return the silence in ms that ends a membership in this query, FOREVER if the feed's is as short."""
+        """Return the ms of silence after which this query does not know a stream.
+
+        FOREVER: the query has no `stream_ttl`, or the feed's own is not longer and so ends the membership first.
+        """
         if query.stream_ttl_ms is None:
             return FOREVER
         if self.feed.stream_ttl_ms is not None and self.feed.stream_ttl_ms <= query.stream_ttl_ms:
@@ -136,7 +140,7 @@ class FeedTables:
     # -- streams ------------------------------------------------------------------------------------------
 
     def apply(self, readings: Readings) -> Chained:
-        """Apply readings to the streams; return each with the reading before it."""
+        """Apply readings to the streams; return each reading with the previous reading of its stream."""
         self.residents.moved()
         if self.feed.attributes:
             assert readings.attributes is not None
@@ -154,7 +158,7 @@ class FeedTables:
         self.streams.put_rows(rows)
 
     def split_codes(self, carried: Float64s) -> tuple[Float64s, Int32s | None]:
-        """Return the values and the attribute codes of what the stream table carries.
+        """Split columns of the stream table into values and attribute codes.
 
         Parameters
         ----------
@@ -180,7 +184,7 @@ class FeedTables:
 
     def _codes(self, attributes: Attributes) -> Int32s:
         index = self.regions.attributes
-        # If every reading has attributes of its own, no stream has most of the texts any more.
+        # If every reading brings new attributes, most texts belong to no stream's last reading any more.
         if index.n_codes > max(CODES_MIN, 2 * self.streams.n_slots):
             index.forget_all_but(np.unique(self.streams.values[self.n_dims]).astype(np.int32))
         codes: Int32s = index.learn(attributes.texts)[attributes.codes]
@@ -194,7 +198,7 @@ class FeedTables:
         return inside[self.knows(int(self.queries.owners[region_slot]), inside)]
 
     def knows(self, slot: int, streams: Int32s) -> Bools:
-        """Return which streams a query knows, bool[n]: those that had a reading within its `stream_ttl`."""
+        """Return which streams a query knows, bool[n]: the streams that had a reading within its `stream_ttl`."""
         times = self.streams.last_times[streams]
         known: Bools = times != NEVER
         ttl = self.queries.stream_ttls[slot]
@@ -203,7 +207,7 @@ class FeedTables:
         return known
 
     def without_silent(self, events: Events) -> Events:
-        """End the silent memberships that ``events`` end, and return the other events; all are in emit order."""
+        """End the silent memberships that ``events`` end, and return the other events; ``events`` is in emit order."""
         if not self.silent:
             return events
         emitted = np.ones(len(events), dtype=np.bool_)

@@ -1,7 +1,7 @@
 """Queries that report every reading inside, of one feed and shard: kinds `match` and `select`.
 
-They have no members, so about memberships they are like queries that are not enabled. A reading finds them here, where
-its value and attributes fit; what it was before does not matter.
+These queries have no members, so they watch no region in `feed_tables`. `Levels.find` looks at the value and the
+attributes of a reading, and not at the previous reading of the stream.
 
     match     a region, over the feed's dimensions         ──► match index ───────────────────┐
     select    alternatives over dimensions alone           ──► match index ──────► owners ────┤
@@ -20,7 +20,7 @@ from bmq.index.match.select_index import SelectIndex
 from bmq.kernels.match.distinct_queries import find_owners
 from bmq.records import Feed, Float64s, Int32s, Kind, Region, RegionQuery
 
-FEW = 64  # slots and codes that there is room for at first; doubles as needed
+FEW = 64  # initial room, in slots and in codes; doubles as needed
 
 
 class Levels:
@@ -28,22 +28,22 @@ class Levels:
 
     Parameters
     ----------
-    conditions : of the feed; whoever learns attributes tells it when codes are forgotten.
+    conditions : of the feed; it calls `Levels` back when it forgets attribute codes.
     """
 
     def __init__(self, feed: Feed, conditions: Conditions) -> None:
         self._n_dims, n_attributes = len(feed.dimensions), len(feed.attributes)
         self._matches = WatchedRegions(self._n_dims, conditions, make=make_match)
-        # Alternatives are apart from match regions, since their slots are.
+        # Alternatives have slots of their own, so they need an index apart from match regions.
         self._places = WatchedRegions(self._n_dims, conditions, make=make_match)
         self._selects = WatchedRegions(self._n_dims + n_attributes, conditions, make=SelectIndex)
-        self._watched: dict[int, list[int]] = {}  # query slot -> slots of its alternatives; none of a match query
+        self._watched: dict[int, list[int]] = {}  # query slot -> slots of its alternatives; a match query: []
         self._owners: Int32s = np.empty(FEW, dtype=np.int32)  # slot of an alternative -> query slot
         self._n_slots = 0
         self._free: list[int] = []
         self._n_several = 0  # queries with several alternatives
         self._conditions = conditions
-        # By code: each attribute as a number, -inf where it is none; NaN: not looked at yet.
+        # By code: each attribute as a number; -inf: the attribute is not a number; NaN: not converted yet.
         self._numbers: Float64s = np.full((n_attributes, FEW), np.nan)
         conditions.on_forgotten(self._forget_codes)
 
@@ -54,7 +54,7 @@ class Levels:
         return slot in self._watched
 
     def put(self, slot: int, query: RegionQuery, streams: Int32s | None) -> None:
-        """Register a query whose slot has none; ``streams``: the only ones, ascending."""
+        """Register a query in a free slot; ``streams``: a match query watches only these, ascending; None: all."""
         if query.kind is Kind.MATCH:
             self._watched[slot] = []
             self._matches.put(slot, query.region, streams, query.where)
@@ -79,13 +79,13 @@ class Levels:
         self._free += alternatives
 
     def find(self, streams: Int32s, values: Float64s, codes: Int32s | None) -> Moves:
-        """Return the queries that each reading is inside of: rows ascending, no (row, query) twice, signs 0.
+        """Return the queries that hold each reading: rows ascending, no (row, query) twice, signs 0.
 
         Parameters
         ----------
         streams : int32[n], slots; n >= 1.
         values : float64[d, n].
-        codes : int32[n], of the attributes; None where the feed has none.
+        codes : int32[n], of the attributes; None if the feed has no attributes.
         """
         found = []
         if len(self._matches):
@@ -102,7 +102,7 @@ class Levels:
         return Moves(moves.rows, moves.queries, np.zeros_like(moves.signs), moves.visits)
 
     def _owned(self, inside: Moves) -> Moves:
-        """Return the queries of alternatives, each once."""
+        """Return the queries that own the alternatives in ``inside``, each once for a row."""
         if self._n_several:
             owners = self._owners[: self._n_slots]
             rows, queries = find_owners(inside.rows, inside.queries, owners, int(owners.max()) + 1)
@@ -145,7 +145,10 @@ class Levels:
 
 
 def _number(text: str) -> float:
-    """Return the number that an attribute's text stands for; -inf: none. A string's text begins with a quote."""
+    """Return an attribute's JSON text as a number; -inf: it is not a number.
+
+    The text of a string begins with a quote, so the string "5" is not a number.
+    """
     try:
         return float(text)
     except ValueError:

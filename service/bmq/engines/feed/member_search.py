@@ -1,7 +1,7 @@
-"""Which streams are inside a region now: the search from the region to its streams.
+"""Find the streams that are inside a region now.
 
-Readings search from streams to regions; commands search the other way. Streams are sorted by their first dimension when
-a command asks, and that order serves until the next readings.
+Readings search from streams to regions; commands search from a region to its streams. The first command after readings
+sorts the streams by their first dimension. Later commands use the same order until the next readings.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from bmq.records import NEVER, Float64s, Int32s
 
 
 class Residents:
-    """The streams of one feed and shard, by value."""
+    """The search for the members of regions, among the streams of one feed and shard."""
 
     def __init__(self, streams: StreamTable, regions: WatchedRegions, n_dims: int) -> None:
         self._streams = streams
@@ -22,13 +22,14 @@ class Residents:
         self._first_values: Float64s = np.empty(0)
 
     def moved(self) -> None:
-        """Take note that streams have other values now."""
+        """Discard the order of the streams, because their values have changed."""
         self._by_first_dimension = None
 
     def inside(self, slot: int) -> Int32s:
-        """Return the streams inside the region in ``slot`` and its scope, ascending; none if it is not watched.
+        """Return the streams inside the region in ``slot`` and its scope, ascending; empty if it is not watched.
 
-        Cost: the streams whose first dimension is in the region's range, and O(s log s) once between two batches.
+        Cost: the streams whose first dimension is in the region's range, and once between two batches O(s log s) for
+        s streams.
         """
         if slot not in self._regions:
             return np.empty(0, dtype=np.int32)
@@ -47,6 +48,6 @@ class Residents:
             self._by_first_dimension = seen[np.argsort(self._streams.values[0, seen], kind="stable")]
             self._first_values = self._streams.values[0, self._by_first_dimension]
         region = self._regions.region(slot)
-        # Both ends by the same rule as the region: lo belongs, hi does not.
+        # "left" at both ends, because the region is [lo, hi): a value of lo is inside, a value of hi is not.
         begin, end = np.searchsorted(self._first_values, (region.lo[0], region.hi[0]), side="left")
         return self._by_first_dimension[begin:end]

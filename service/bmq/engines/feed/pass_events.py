@@ -1,4 +1,4 @@
-"""Events of passes: a stream went through a region between two readings."""
+"""Events of passes: a stream passes through a region between two readings."""
 
 import numpy as np
 
@@ -11,10 +11,11 @@ from bmq.records import Bools, Float64s, Int32s, Int64s, Reason, Sign
 
 
 def find_passes(tables: FeedTables, chained: Chained, steps: Steps) -> tuple[Events, Int32s]:
-    """Return + and - of each visit between two readings, and the visit that each number in their ``passes`` stands for.
+    """Return + and - of each visit between two readings, and the visit number for each number in their ``passes``.
 
-    A visit counts if its query has `passes` and its scope holds both readings. The times are those of the straight
-    line between the readings, rounded to the nearest millisecond, half to even. Cost: as `Passes.find`.
+    A visit counts if its query has `passes` and its scope holds both readings. The times are as if the stream moved
+    along the straight line between the readings at constant speed. They are rounded to the nearest millisecond, and
+    halves to the even one. Cost: as `Passes.find`.
     """
     moved = np.flatnonzero(chained.moved)
     none = no_events(tables.n_dims), np.zeros(1, dtype=np.int32)
@@ -57,9 +58,10 @@ def find_passes(tables: FeedTables, chained: Chained, steps: Steps) -> tuple[Eve
 
 
 def times_on_way(begins: Int64s, ends: Int64s, fractions: Float64s) -> Int64s:
-    """Return the times, epoch ms, at fractions of the ways from begin to end, rounded half to even."""
+    """Return the times, epoch ms, at ``fractions`` of the way from ``begins`` to ``ends``, rounded half to even."""
     twice = 2 * (ends - begins) * fractions
-    # 7/10 of 45 ms is 31.5, but a little less in floats: a number that only rounding tells from a half is a half.
+    # 7/10 of 45 ms is 31.5, but a little less in floats: a number that differs from a half only by the error of
+    # floats counts as a half.
     halves = np.rint(twice)
     is_half = np.abs(twice - halves) <= 4 * np.spacing(halves)
     return begins + np.rint(np.where(is_half, halves, twice) / 2).astype(np.int64)
@@ -81,13 +83,13 @@ def _in_scope(tables: FeedTables, steps: Steps, rows: Int64s, queries: Int32s) -
 
 def _points(tables: FeedTables, previous: Float64s, current: Float64s, fractions: Float64s) -> Float64s:
     if not tables.feed.lonlat:
-        # Halving rounds nothing, and makes the way from the least float to the largest finite.
+        # Halving does not round, and it keeps the way from the least float to the largest finite.
         points: Float64s = 2 * (previous / 2 + (current / 2 - previous / 2) * fractions)
         return points
     way = current - previous
     way[0] = short_way(way[0])
     points = previous + way * fractions
-    # Back into [-180, 180) where the way led over the antimeridian.
+    # Back into [-180, 180) if the way crosses the antimeridian.
     points[0] -= 360.0 * (points[0] >= 180.0)
     points[0] += 360.0 * (points[0] < -180.0)
     return points

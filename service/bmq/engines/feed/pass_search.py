@@ -1,11 +1,12 @@
-"""Regions that a stream goes through between two readings, and where on the straight line between them.
+"""Find the regions that a stream passes through between two readings, and the stretches of the line inside them.
 
-    candidates   the packed R-tree of `index.packed`, asked which bounding boxes meet that of the line
-    stretches    box: the slab method · circle: a quadratic equation · polygon and circle on the globe:
-    `kernels.shape.line_stretches`
+    candidates   the packed R-tree of `index.packed` finds the regions whose bounding box meets the line's
+    stretches    box: the slab method · circle: a quadratic equation
+                 polygon, and circle on the globe: `kernels.shape.line_stretches`
 
-On the globe a line is straight in degrees and goes the short way round. A shape over the antimeridian has longitudes
-beyond 180, and so has a line; lines are looked at one turn to the east and one to the west, too.
+On the globe a line is straight in degrees and goes the short way round. A shape or a line that crosses the antimeridian
+continues at longitudes beyond 180. So each line is tested three times: as it is, one turn further east and one turn
+further west.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,17 +22,18 @@ from bmq.kernels.shape.shape_tests import EARTH_RADIUS_METRES
 from bmq.records import Bools, Float64s, IndexKind, Int32s, Int64s, Region, Shape, ShapeKind
 
 _BOX, _POLYGON, _CIRCLE, _CIRCLE_ON_GLOBE = 0, 1, 2, 3
-# What is known of a query slot: its form, the number of its shape, and a box that holds all of it.
+# Of the region in a query slot: its form, the number of its shape, and its bounding box.
 _LOOKS = np.dtype([("form", np.int8), ("number", np.int32), ("box", np.float64, 4)])
 
 
 @dataclass(frozen=True, slots=True)
 class Visits:
-    """Stretches of moves inside regions that hold neither end.
+    """Stretches of moves inside regions that hold neither end of the move.
 
     Attributes
     ----------
-    rows : int32[n], which move. queries : int32[n], slots.
+    rows : int32[n], the position of the move.
+    queries : int32[n], slots.
     numbers : int32[n], 1 for the first visit of that move to that region, 2 for the next.
     begins, ends : float64[n], fractions of the way, ascending for each move and region.
     """
@@ -48,26 +50,26 @@ class Passes:
 
     Parameters
     ----------
-    n_dims : 1 or 2; with more, nothing may be put.
-    lonlat : dimensions are longitude and latitude.
+    n_dims : 1 or 2; if the feed has more, `put` must not be called.
+    lonlat : whether the dimensions are longitude and latitude.
 
     Notes
     -----
-    What has been put and removed is taken up when the next move comes: about 10 microseconds for each of it then, and
-    one for each region there is, since a packed tree is made anew.
+    `find` first applies the changes made after its last call. This costs about 10 microseconds for each changed region,
+    and one microsecond for each region of all, because it packs the tree anew.
     """
 
     def __init__(self, n_dims: int, lonlat: bool) -> None:
         self._n_dims = n_dims
         self._lonlat = lonlat
-        # In the plane all coordinates are halved: then the way from the least float to the largest is one.
+        # In the plane all coordinates are halved, so that the way from the least float to the largest is finite.
         self._scaled = np.asarray if lonlat else _halved
         self._regions: dict[int, Region] = {}
-        self._changed: set[int] = set()  # slots put or removed since the last move
-        # What follows is as it was at the last move.
+        self._changed: set[int] = set()  # slots put or removed since the last `find`
+        # The attributes below are as of the last `find`.
         self._exact = Areas(n_dims, IndexKind.SCAN)
         self._slots: Int32s = np.empty(0, dtype=np.int32)  # of all regions
-        self._tree: PackedQueries | None = None  # None: no region
+        self._tree: PackedQueries | None = None  # None: there are no regions
         self._looks: npt.NDArray[np.void] = np.empty(0, dtype=_LOOKS)  # by slot
         self._edges_by_slot: dict[int, Float64s] = {}  # of shapes
         self._edge_starts: Int64s = np.zeros(1, dtype=np.int64)  # by number of the shape
@@ -77,19 +79,23 @@ class Passes:
         return bool(self._regions)
 
     def put(self, slot: int, region: Region) -> None:
-        """Look out for a region; ``slot`` has none."""
+        """Add a region; ``slot`` is free."""
         self._regions[slot] = region
         self._changed.add(slot)
 
     def remove(self, slot: int) -> None:
-        """Look out for a region no more."""
+        """Remove the region in ``slot``."""
         del self._regions[slot]
         self._changed.add(slot)
 
     def find(self, previous: Float64s, current: Float64s) -> Visits:
-        """Return the visits of moves, float64[d, n] each, to regions that hold neither end; by row.
+        """Return the visits of moves to regions that hold neither end, by (row, slot, begin).
 
-        Cost: O(log m) a move, and the regions whose bounding box its own bounding box meets.
+        Cost: O(log m) a move for m regions, plus the regions whose bounding box meets the bounding box of the move.
+
+        Parameters
+        ----------
+        previous, current : float64[d, n], where each move begins and ends.
         """
         self._take_up_changes()
         rows, slots, lines = self._candidates(previous, current)
@@ -126,8 +132,9 @@ class Passes:
         self._slots = np.array(sorted(self._regions), dtype=np.int32)
         self._tree = None
         if self._slots.size:
-            # Boxes meet where the one begins before the other ends, and the other way round. So which ones meet that of
-            # a line is a stab by where the line begins, and where it ends, in each dimension.
+            # Two intervals meet if each begins before the other ends. So the box of a line meets a region's box if, in
+            # each dimension, the line begins in (-inf, hi) and ends in [lo, inf). The tree finds these boxes by one
+            # stab in twice as many dimensions.
             boxes = self._looks["box"][self._slots].reshape(-1, 2, 2)[:, :, : self._n_dims]
             begins_before = np.stack([np.full_like(boxes[:, 1], -np.inf), boxes[:, 1]], axis=2)
             ends_behind = np.stack([boxes[:, 0], np.full_like(boxes[:, 0], np.inf)], axis=2)
@@ -135,7 +142,7 @@ class Passes:
         self._changed.clear()
 
     def _candidates(self, previous: Float64s, current: Float64s) -> tuple[Int32s, Int32s, Float64s]:
-        """Return (row, slot, line) where bounding boxes of line and region meet; lines as x, y, dx, dy."""
+        """Return (row, slot, line) of each line and region whose bounding boxes meet; lines as x, y, dx, dy."""
         previous, current = self._scaled(previous), self._scaled(current)
         lines = np.zeros((previous.shape[1], 4))
         lines[:, : self._n_dims] = previous.T
@@ -147,7 +154,7 @@ class Passes:
         parts = [(rows, slots, found)]
         for turn in (-360.0, 360.0):
             rows, slots, found = self._near(lines + np.array([turn, 0.0, 0.0, 0.0]))
-            # What holds all longitudes is met in the first turn already.
+            # A region of all longitudes was found for the line as it is.
             bounded = np.isfinite(self._looks["box"][slots, 0])
             parts.append((rows[bounded], slots[bounded], found[bounded]))
         rows, slots, found = (np.concatenate(columns) for columns in zip(*parts, strict=True))
@@ -161,7 +168,7 @@ class Passes:
         return met.rows, met.queries, lines[met.rows]
 
     def _stretches(self, slots: Int32s, lines: Float64s) -> Iterator[tuple[Int64s, Float64s, Float64s]]:
-        """Yield (which pair, begin, end) of the stretches, one form after the other."""
+        """Yield (position in ``slots``, begin, end) of the stretches, one form after another."""
         looks = self._looks[slots]
         for form, stretches in ((_BOX, _box_stretches), (_CIRCLE, _circle_stretches)):
             pairs = np.flatnonzero(looks["form"] == form)
@@ -178,15 +185,18 @@ class Passes:
 
 
 def _halved(numbers: Float64s) -> Float64s:
-    """Return half of each. The least float stays as it is: where a region begins behind 0, 0 is not to be in it."""
+    """Return half of each number, and the least float itself.
+
+    Half of the least float is 0. If a region begins just above 0, it would then hold 0.
+    """
     half = 0.5 * numbers
     behind_zero: Float64s = np.where((half == 0.0) & (numbers != 0.0), numbers, half)
     return behind_zero
 
 
 def short_way(degrees: Float64s) -> Float64s:
-    """Return differences of longitudes the short way round, where that is the other one; half a turn stays."""
-    # Not by a remainder, which would round those that stay as they are.
+    """Return differences of longitudes the short way round, in [-180, 180]; a difference of half a turn stays."""
+    # Not by a remainder, which would round the differences that are short already.
     shorter: Float64s = np.where(np.abs(degrees) > 180.0, degrees - np.copysign(360.0, degrees), degrees)
     return shorter
 
@@ -200,17 +210,17 @@ def _form(shape: Shape | None) -> int:
 
 
 def _bounding_box(region: Region) -> Sequence[float]:
-    """Return the smallest x and y and the largest; of a shape over the antimeridian with longitudes beyond 180."""
+    """Return (x_min, y_min, x_max, y_max); a shape that crosses the antimeridian has longitudes beyond 180."""
     shape = region.shape
     if shape is not None and shape.lonlat:
         x, y = _vertices(shape).T
         if shape.kind is ShapeKind.POLYGON:
             return x.min(), y.min(), x.max(), y.max()
         half = np.degrees(shape.radius / EARTH_RADIUS_METRES)
-        # By the sine rule: the farthest longitude of a circle on the sphere. A little more, for the rounding.
+        # The sine rule gives the farthest longitude of a circle on the sphere. The rest is a margin for rounding.
         width = np.degrees(np.arcsin(np.sin(np.radians(half)) / np.cos(np.radians(y[0])))) * 1.000001 + 1e-9
         return x[0] - width, y[0] - half - 1e-9, x[0] + width, y[0] + half + 1e-9
-    # One dimension is a plane in which all moves are at 0.
+    # One dimension is a plane in which all moves are at y = 0.
     (x_lo, y_lo), (x_hi, y_hi) = (*region.lo, 0.0)[:2], (*region.hi, 1.0)[:2]
     return x_lo, y_lo, x_hi, y_hi
 
@@ -220,19 +230,20 @@ def _vertices(shape: Shape) -> Float64s:
 
 
 def _edges(shape: Shape) -> Float64s:
-    """Return x and y of both ends of each edge, float64[n, 4]; of a circle its centre and radius in one row."""
+    """Return the edges as (x, y, x, y) of both ends, float64[n, 4]; a circle as one row (x, y, radius, 0)."""
     vertices = _vertices(shape)
     if shape.kind is ShapeKind.CIRCLE:
         return np.array([[*vertices[0], shape.radius, 0.0]])
     edges = np.concatenate([vertices[:-1], vertices[1:]], axis=1)
-    # From the last vertex of a ring to the first of the next there is no edge.
+    # No edge leads from the last vertex of a ring to the first vertex of the next ring.
     return np.delete(edges, np.array(shape.ring_starts[1:-1], dtype=np.int64) - 1, axis=0)
 
 
 def _box_stretches(boxes: Float64s, lines: Float64s) -> tuple[Float64s, Float64s, Float64s]:
-    """Return where each line is inside its box, [lo, hi) in both dimensions: begin, end, and how far off both may be.
+    """Return where each line is inside its box: begin, end, and the largest error of end - begin.
 
-    None if end <= begin.
+    The box is [lo, hi) in both dimensions. Begin and end are fractions of the line. If end <= begin, no stretch of the
+    line is inside.
     """
     begins, ends = np.zeros(len(lines)), np.ones(len(lines))
     begin_doubts, end_doubts = np.zeros(len(lines)), np.zeros(len(lines))
@@ -253,14 +264,17 @@ def _box_stretches(boxes: Float64s, lines: Float64s) -> tuple[Float64s, Float64s
 
 
 def _are_between(boxes: Float64s, lines: Float64s) -> Bools:
-    """Return which intervals lie between the ends of their lines: in one dimension there are no corners to touch."""
+    """Return which intervals lie between the ends of their lines, bool[n].
+
+    One dimension needs no least length: a line has no corner that it could only touch.
+    """
     begins, ends = lines[:, 0], lines[:, 0] + lines[:, 2]
     between: Bools = (np.minimum(begins, ends) < boxes[:, 0]) & (boxes[:, 2] <= np.maximum(begins, ends))
     return between
 
 
 def _circle_stretches(circles: Float64s, lines: Float64s) -> tuple[Float64s, Float64s, Float64s]:
-    """Return where each line is inside its circle, (x, y, radius, 0), as `_box_stretches`; nowhere if beyond 1e150."""
+    """Return where each line is inside its circle (x, y, radius, 0), as `_box_stretches` does; beyond 1e150 nowhere."""
     x, y, dx, dy = lines.T
     doubt = DOUBT * np.abs(np.stack([x, x + dx, y, y + dy, *circles.T])).max(axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -269,7 +283,7 @@ def _circle_stretches(circles: Float64s, lines: Float64s) -> tuple[Float64s, Flo
         moves = length > 0.0
         length = np.where(moves, length, 1.0)
         distance = np.abs(x * dy - y * dx) / length
-        # A chord is long that is hardly below the rim, so the doubt is about its depth.
+        # A chord just below the rim is long already, so the error is compared with the depth and not the length.
         meets = moves & (radius - distance > doubt)
         half = np.sqrt(np.where(meets, (radius - distance) * (radius + distance), 0.0)) / length
         nearest = -(x * dx + y * dy) / length / length
@@ -278,7 +292,7 @@ def _circle_stretches(circles: Float64s, lines: Float64s) -> tuple[Float64s, Flo
 
 
 def _numbers(rows: Int32s, slots: Int32s) -> Int32s:
-    """Return for each visit how many of the same row and slot there are up to it; equal ones stand together."""
+    """Return the number of each visit among those of the same row and slot, from 1; visits are sorted by both."""
     if not rows.size:
         return np.empty(0, dtype=np.int32)
     begins = np.ones(rows.size, dtype=np.bool_)

@@ -1,7 +1,7 @@
-"""The query table of one feed: query id -> slot, and what the inner loops ask of a slot.
+"""The query table of one feed: query id -> slot, and columns by slot for the inner loops.
 
-Slots are small numbers that arrays can be indexed with; the slot of a removed query is used again. A query with an
-exit region has a second slot for that one, since the regions of both are watched:
+Slots are small numbers that index arrays. A new query reuses the slot of a removed query. A query with an exit region
+has a second slot for the exit region, because the service watches both regions:
 
     slot      0        1        2
     owner     0        1        0        slot 2 is the exit region of query 0
@@ -16,12 +16,12 @@ import numpy.typing as npt
 from bmq.records import Bools, Int8s, Int32s, Int64s, Kind, RegionQuery
 
 INITIAL_QUERIES = 64  # doubles as needed
-FOREVER = np.iinfo(np.int64).max  # in place of a duration or a due that there is none of
+FOREVER = np.iinfo(np.int64).max  # stands for an absent duration or due
 NO_SLOT = -1
 
 
 class QueryTable:
-    """Queries of one feed by slot. Memory: 26 bytes a query and its record."""
+    """Queries of one feed by slot. Memory: 26 bytes a slot, and the record of each query."""
 
     def __init__(self) -> None:
         self._slots: dict[str, int] = {}
@@ -31,11 +31,11 @@ class QueryTable:
         self.owners: Int32s = np.empty(INITIAL_QUERIES, dtype=np.int32)
         self.tracked: Bools = np.zeros(INITIAL_QUERIES, dtype=np.bool_)
         self.n_tracked = 0
-        self.kinds: Int8s = np.zeros(INITIAL_QUERIES, dtype=np.int8)  # numbers; of an exit slot that of its query
+        self.kinds: Int8s = np.zeros(INITIAL_QUERIES, dtype=np.int8)  # an exit slot has the kind of its query
         self.n_of_kind: Counter[Kind] = Counter()
-        self._ranks: Int64s | None = None  # by slot, of the query ids; None: not known since a slot was taken
+        self._ranks: Int64s | None = None  # by slot, ranks of the query ids; None: not computed since a slot was taken
         self.stream_ttls: Int64s = np.full(INITIAL_QUERIES, FOREVER, dtype=np.int64)
-        # ms -> how many queries have it. Mostly there is none, and then nobody has to look.
+        # ms -> number of queries with this `stream_ttl`. If it is empty, batches skip the search for silence by query.
         self.stream_ttl_counts: Counter[int] = Counter()
 
     def __len__(self) -> int:
@@ -49,7 +49,7 @@ class QueryTable:
         return self._slots[query_id]
 
     def exit_slot(self, slot: int) -> int:
-        """Return the slot of the exit region of the query in ``slot``; NO_SLOT: it has none."""
+        """Return the slot of the exit region of the query in ``slot``; NO_SLOT: it has no exit region."""
         return int(self.exit_slots[slot])
 
     def query(self, slot: int) -> RegionQuery:
@@ -63,7 +63,12 @@ class QueryTable:
         return (self.query(slot) for slot in self._slots.values())
 
     def put(self, query: RegionQuery, stream_ttl: int = FOREVER) -> int:
-        """Register or replace a query and return its slot; ``stream_ttl`` in ms, as far as it counts."""
+        """Register or replace a query and return its slot.
+
+        Parameters
+        ----------
+        stream_ttl : ms; FOREVER: the query has none, or the feed's ends memberships first.
+        """
         slot = self._slots.get(query.query_id)
         if slot is None:
             slot = self._slots[query.query_id] = self._take_slot(query)
@@ -79,7 +84,7 @@ class QueryTable:
             self._give_back_exit_slot(slot)
         else:
             if self.exit_slots[slot] == NO_SLOT:
-                # First the one, then the other: the array may be another one then.
+                # Two statements, because `_take_slot` may replace the array `exit_slots`.
                 exit_slot = self._take_slot(query)
                 self.exit_slots[slot] = exit_slot
             self._queries[self.exit_slots[slot]] = query
@@ -98,11 +103,11 @@ class QueryTable:
         return slot
 
     def order_by_id(self, slots: Int32s) -> npt.NDArray[np.int64]:
-        """Return, for each slot, the rank of its query id among these slots, by UTF-8 bytes.
+        """Return for each slot a rank that orders the query ids of these slots by UTF-8 bytes.
 
-        Ranks are made for the slots of one batch's crossings rather than kept for all: keeping a million ids
-        ordered would cost every registration more than all crossings need. Where a batch asks for as many as there are
-        queries, they are made for all and kept until there is another query.
+        The ranks are computed for the crossings of one batch. To keep a million ids ordered would cost every
+        registration more than the ranks cost all crossings. If ``slots`` has at least as many entries as there are
+        queries, the ranks are computed for all queries and kept until a slot is taken.
         """
         if self._ranks is None and slots.size >= len(self._slots):
             self._ranks = self._ranks_of_all()
@@ -161,7 +166,7 @@ class QueryTable:
 
     def _check(self) -> None:
         """State every invariant of the table; for tests."""
-        # A slot is free, or holds the query that its id leads to, or the exit region of one.
+        # A slot is free, or it is the slot of a query id, or it is the exit slot of a query.
         with_exit: Int32s = np.flatnonzero(self.exit_slots != NO_SLOT).astype(np.int32)
         exit_slots = self.exit_slots[with_exit]
         taken = [*self._slots.values(), *exit_slots.tolist()]

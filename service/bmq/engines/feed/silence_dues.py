@@ -1,6 +1,7 @@
 """For each `stream_ttl`, a time before which no stream falls silent by it.
 
-A batch compares all streams with the clock only if this time is over. Knows times, not streams or queries.
+A batch compares all streams with the clock only if the settled time is beyond this time. The module knows times, and
+no streams or queries.
 """
 
 from collections.abc import Sequence
@@ -10,8 +11,8 @@ import numpy as np
 from bmq.engines.feed.query_table import FOREVER
 from bmq.records import NEVER, Int64s
 
-# Distinct `stream_ttl` that are remembered, because queries come and go. If more are in use, each batch compares all
-# streams with the clock.
+# Distinct `stream_ttl` that are remembered. Queries come and go, so without a limit the table would grow for ever. If
+# more are in use, each batch compares all streams with the clock.
 DUES_MOST = 10_000
 
 
@@ -22,7 +23,7 @@ class SilenceDues:
         self._dues: dict[int, int] = {}  # ms -> epoch ms; absent: not known
 
     def take(self, event_times: Int64s) -> None:
-        """Take note that streams had readings at these times, int64[n]."""
+        """Note that streams had readings at these times, int64[n]."""
         if self._dues and event_times.size:
             earliest = int(event_times.min())
             self._dues = {ttl: min(due, earliest + ttl) for ttl, due in self._dues.items()}
@@ -36,7 +37,7 @@ class SilenceDues:
         return [ttl for ttl in ttls if self._dues.get(ttl, NEVER) < settled]
 
     def set(self, ttl: int, last_times: Int64s, settled: int) -> None:
-        """Take note that the clock came to ``settled``, and that the batch emits what fell silent before it.
+        """Note that the batch handles every stream that falls silent by ``ttl`` before ``settled``.
 
         Parameters
         ----------

@@ -1,7 +1,8 @@
-"""Silent members: streams that were inside when a query came, where the query asked for no event about it.
+"""Silent members: streams that were inside when a command put a query with `"initial": "silent"`.
 
-A silent member leaves silently, whatever ends it; after that the stream is like any other (docs/semantics.md).
-Kept by id and not by slot, since the sets are small and go into the state as they are.
+The service emits no `+` for a silent member, and no `-` when the membership ends, for any reason. Later memberships of
+the stream have events again (docs/semantics.md). The members are kept by id and not by slot, because the sets are small
+and the state contains them as they are.
 """
 
 from collections.abc import Iterable, Iterator, KeysView
@@ -48,11 +49,11 @@ class SilentMembers:
         return True
 
     def end_all(self, query_id: str, streams: Iterable[str]) -> Bools:
-        """End memberships; return bool[n], which of them were not silent and so have an event."""
+        """End memberships; return which of them were not silent and so have an event, bool[n]."""
         return np.array([not self.end(query_id, stream) for stream in streams], dtype=np.bool_)
 
     def set(self, query_id: str, stream: str, *, is_silent: bool) -> None:
-        """Set one pair without noting a change, as a replica does that catches up."""
+        """Set one pair without noting a change, for a replica that catches up."""
         if is_silent:
             self._streams.setdefault(query_id, set()).add(stream)
         else:

@@ -1,14 +1,13 @@
-"""Events of one feed and shard before they are told: columns by slot, in any order, and the order they get.
+"""Events of one feed and shard before they are emitted: columns by slot in any order, and the function `emit_order`.
 
     moment   ----10-----------------15----------------20---->
     readings     |                  |                 |          at one moment: readings first,
-    timers           confirmed, stream expired, query expired    then what was due, in this order
+    timers           confirmed, stream expired, query expired    then the timers due, in this order
 
-Knows slots only; `feed` makes `records.Crossings` of them.
+The events carry slots; `crossing_records` turns them into `records.Crossings`.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, TypeVar
 
@@ -16,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from bmq.records import NEVER, Bools, Family, Float64s, Int8s, Int32s, Int64s, Kind, are_of_family
+from bmq.records.column_records import take
 
 T = TypeVar("T", bound=np.generic)
 
 
 class When(IntEnum):
-    """What brought an event about; the order of events at one moment."""
+    """The cause of an event; its numbers are the order of events at one moment."""
 
     AT_READING = 0
     CONFIRMED = 1
@@ -36,14 +36,15 @@ class Events:
     Attributes
     ----------
     queries, streams : int32[n], slots.
-    moments : int64[n], epoch ms at which it was decided: of the reading, or the due of a timer.
+    moments : int64[n], epoch ms at which the event was decided: the time of the reading, or the due of the timer.
     whens : int8[n], `When`.
     signs, reasons, kinds : int8[n], as in `Crossings`.
-    event_times : int64[n], what the event says: the crossing's time where it was confirmed later.
+    event_times : int64[n], epoch ms, the event time that is emitted: if the event was confirmed later, the time of the
+        crossing.
     ordinals : int32[n], as in `Crossings`.
-    confirmed_times, began : int64[n], NEVER where the event has none.
+    confirmed_times, began : int64[n], epoch ms; NEVER: the event has no such time.
     rows : int32[n], the reading's row in the batch; -1: no reading.
-    passes : int32[n], 0: no pass; else a number that ascends in the order in which passes of one reading are told.
+    passes : int32[n], 0: no pass; else a number that ascends in the order in which passes of one reading are emitted.
     values : float64[d, n].
     """
 
@@ -67,7 +68,7 @@ class Events:
 
     def where(self, chosen: Bools | npt.NDArray[np.intp] | slice) -> "Events":
         """Return the chosen events: a mask, positions in the wanted order, or a range."""
-        return Events(*(getattr(self, field.name)[..., chosen] for field in fields(self)))
+        return take(self, chosen)
 
 
 def some_events(
@@ -86,7 +87,7 @@ def some_events(
     event_times: Int64s | None = None,
     passes: Int32s | int = 0,
 ) -> Events:
-    """Return ``n`` events; one number stands for all rows. They are crossings unless ``kinds`` says otherwise."""
+    """Return ``n`` events; one number stands for all rows. Without ``kinds``, they are crossings of border queries."""
     never = np.broadcast_to(np.int64(NEVER), n)
     return Events(
         queries=_column(queries, n, np.int32),
@@ -126,15 +127,8 @@ def no_events(n_dims: int) -> Events:
     )
 
 
-def concat_events(parts: Sequence[Events]) -> Events:
-    """Return the events of all parts; at least one part."""
-    if len(parts) == 1:
-        return parts[0]
-    return Events(*(np.concatenate([getattr(part, field.name) for part in parts], axis=-1) for field in fields(Events)))
-
-
 def emit_order(events: Events, ranks: Int64s) -> npt.NDArray[np.intp]:
-    """Return the positions of the events in the order in which they are told.
+    """Return the positions of the events in the order in which they are emitted.
 
     Parameters
     ----------
@@ -142,9 +136,10 @@ def emit_order(events: Events, ranks: Int64s) -> npt.NDArray[np.intp]:
 
     Notes
     -----
-    By moment, then `When`; readings of one moment by row, and of one reading passes in their order, then -, then +,
-    then transitions, then what match and select queries report, each by query id (docs/semantics.md, order). Timers
-    of one moment by stream, so that what ends with one stream stays together: it may become one message. O(n log n).
+    Events are in order of their moments, then of `When`. At one moment, events at readings are in order of their rows.
+    The events of one reading are: passes in their order, all -, all +, transitions, events of match and select
+    queries; each of these by query id (docs/semantics.md, order). Timer events of one moment are in order of their
+    streams, so that the events that end with one stream stay together and may become one message. O(n log n).
     """
     sort = np.array([1, 0, 2])[events.signs + 1]  # leaves before enters
     sort[are_of_family(events.kinds, Family.TRANSITION)] = 3

@@ -1,8 +1,8 @@
-"""Streams that fall silent: which queries do not know them any more, and from when on.
+"""Streams that fall silent: find the queries that do not know them any more, and from what time on.
 
 If a stream's last reading was at p, a query with `stream_ttl` T does not know the stream from p + T on. If the feed has
-a `stream_ttl`, this holds for all queries. The memberships of the stream end then, and its next reading is first sight.
-Both follow from the last reading and the clock, so no table keeps them:
+a `stream_ttl`, this holds for all queries. At p + T the memberships of the stream end, and its next reading is a first
+sight. Both follow from the last reading and the clock, so no table keeps them:
 
     p ──────────────── p + T ──────────── t          t - p > T: left at p + T, first sight at t
     p ──────────────── p + T ────── clock            clock > p + T, and no reading: left at p + T
@@ -19,6 +19,7 @@ from bmq.engines.feed.slot_events import Events, When, no_events, some_events
 from bmq.engines.feed.watched_regions import Steps
 from bmq.index.stream_table import Chained
 from bmq.records import NEVER, Bools, Float64s, Int32s, Int64s, Reason, Sign
+from bmq.records.column_records import concat
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,8 @@ class Expiries:
     ordinals : int32[n]
         0, unless the clock was past p + T before the reading at p came: then the number of the stream's readings
         before it at p. The event id needs this number, because each of these readings has the same end.
-    values : float64[d, n], codes : int32[n] or None
-        What the stream was at p.
+    values : float64[d, n], the values of the reading at p.
+    codes : int32[n], the attribute codes of the reading at p; None: the feed has no attributes.
     """
 
     streams: Int32s
@@ -47,15 +48,16 @@ class Expiries:
 
 @dataclass(frozen=True, slots=True)
 class Silences:
-    """What silence did in one batch.
+    """The effects of silence in one batch.
 
     Attributes
     ----------
     expiries : the streams that queries do not know any more.
     leaves : one for each stream in ``expiries`` and each region that held it.
     first_sights : enters at readings of streams that the feed knew and the query did not.
-    lengths : int64[rows], ms of silence before each reading, as far as it counts for a query;
-        None: no query has a `stream_ttl`, or there are no readings.
+    lengths : int64[rows], ms of silence before each reading, to compare with the `stream_ttl` of a query. It is 0 at
+        the first reading of a stream, and if the feed did not know the stream. None: no query has a `stream_ttl`, or
+        there are no readings.
     """
 
     expiries: Expiries
@@ -73,9 +75,11 @@ class Silences:
 
 
 def find_silences(tables: FeedTables, chained: Chained | None, steps: Steps | None, settled: int) -> Silences:
-    """Return what silence does in a batch; the stream table has applied the readings, and forgets silent streams here.
+    """Return the effects of silence in a batch.
 
-    Cost: beside the readings, one comparison for each stream and each distinct `stream_ttl` that may have passed.
+    The stream table has applied the readings already. This function also makes it forget the streams that are silent
+    for the whole feed. Cost: the readings, plus one comparison for each stream and each distinct `stream_ttl` that may
+    have passed.
     """
     found = []
     lengths = None
@@ -116,7 +120,8 @@ def _before_readings(tables: FeedTables, chained: Chained, steps: Steps, rows: I
     moments = chained.previous_times[rows] + ttl
     ordinals = np.zeros(rows.size, dtype=np.int32)
     if (moments < tables.settled).any():
-        # The reading before is in this batch: an earlier batch ended what its own readings left behind the clock.
+        # In these rows the previous reading is in this batch too: an earlier batch would have ended the memberships
+        # after that reading itself, because the clock was past p + T already.
         by_stream = np.argsort(chained.slots, kind="stable")
         before = np.zeros_like(by_stream)
         before[by_stream[1:]] = by_stream[:-1]
@@ -211,12 +216,4 @@ def _concat_expiries(parts: list[Expiries], tables: FeedTables) -> Expiries:
         codes = np.empty(0, dtype=np.int32) if tables.feed.attributes else None
         slots = np.empty(0, dtype=np.int32)
         return Expiries(slots, none, none, slots, np.empty((tables.n_dims, 0)), codes)
-    with_codes = [part.codes for part in parts if part.codes is not None]
-    return Expiries(
-        np.concatenate([part.streams for part in parts]),
-        np.concatenate([part.moments for part in parts]),
-        np.concatenate([part.ttls for part in parts]),
-        np.concatenate([part.ordinals for part in parts]),
-        np.concatenate([part.values for part in parts], axis=1),
-        np.concatenate(with_codes) if with_codes else None,
-    )
+    return concat(parts)

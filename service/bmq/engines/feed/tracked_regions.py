@@ -1,11 +1,11 @@
-"""Turn crossings of regions into items of trackings, and what trackings emit into events.
+"""Turn crossings of regions into items of trackings, and the events of trackings into `slot_events.Events`.
 
     region entered          ──► IN
     region left             ──► OUT     if the query has no exit region
     exit region left        ──► OUT
     stream or query ends    ──► END     for every tracking that there may be
 
-Knows which slot is which region, and not what a tracking does with an item.
+The module knows which slot belongs to which region. It does not know what a tracking does with an item.
 """
 
 from collections.abc import Sequence
@@ -95,15 +95,6 @@ def _trackings_of(tables: FeedTables, streams: Int32s, items: TrackingItems) -> 
     keys = np.concatenate([queries, items.queries[made]]).astype(np.int64) << 32
     keys = np.unique(keys | np.concatenate([of, items.streams[made]]))
     return (keys >> 32).astype(np.int32), keys.astype(np.int32)
-
-
-def concat_items(parts: Sequence[TrackingItems]) -> TrackingItems:
-    """Return the items of all parts, in their order; at least one part."""
-    if len(parts) == 1:
-        return parts[0]
-    return TrackingItems(
-        *(np.concatenate([getattr(part, field.name) for part in parts], axis=-1) for field in fields(TrackingItems))
-    )
 
 
 def events_of_trackings(emitted: TrackingEvents) -> Events:

@@ -1,13 +1,13 @@
-"""The regions that are watched over one feed, and which of them a stream enters and leaves.
+"""The watched regions of one feed: find the regions that a stream enters and leaves.
 
-Three ways to find them, by what limits the query; a region is in exactly one:
+Each region is in exactly one of three structures. The scope of its query decides which:
 
     all streams        ──► areas         (the border index)
-    where              ──► where index   (a border index, or a list, for each condition)
+    `where`            ──► where index   (a border index, or a list, for each condition)
     named streams      ──► lists by stream, tested one by one
 
-Knows slots of regions (a query's own, and that of its exit region), values and attribute codes; not what a crossing
-means.
+The module knows slots of regions (the region and the exit region of a query have one each), values and attribute codes.
+It does not know what a crossing means.
 """
 
 from collections.abc import Sequence
@@ -21,18 +21,19 @@ from bmq.index.base import Moves, concat_moves
 from bmq.index.region_index import Areas, MakeBoxes
 from bmq.index.shape.shape_store import region_holds
 from bmq.records import Bools, Float64s, IndexKind, Int8s, Int32s, Int64s, Region, Where
+from bmq.records.column_records import take
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What some streams were and are.
+    """Readings of streams, each with the previous reading of its stream.
 
     Attributes
     ----------
     streams : int32[n], slots.
-    known : bool[n], false where there is nothing before: the stream was nowhere.
-    previous, values : float64[d, n], the former valid where known.
-    previous_codes, codes : int32[n], attribute codes; None where the feed has no attributes.
+    known : bool[n]; False: there is no previous reading, so the stream was in no region.
+    previous, values : float64[d, n]; a column of ``previous`` is valid if ``known`` is True.
+    previous_codes, codes : int32[n], attribute codes; None if the feed has no attributes.
     """
 
     streams: Int32s
@@ -44,14 +45,7 @@ class Steps:
 
     def at(self, rows: Int64s) -> "Steps":
         """Return the steps in ``rows``."""
-        return Steps(
-            self.streams[rows],
-            self.known[rows],
-            np.ascontiguousarray(self.previous[:, rows]),
-            np.ascontiguousarray(self.values[:, rows]),
-            None if self.previous_codes is None else self.previous_codes[rows],
-            None if self.codes is None else self.codes[rows],
-        )
+        return take(self, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +60,8 @@ class WatchedRegions:
 
     Parameters
     ----------
-    n_dims, kind, make : as for `Areas`; with a match index only `inside` and `holds` are answered.
-    conditions : of the feed, and what is known of its attributes.
+    n_dims, kind, make : as for `Areas`; with a match index, only `inside` and `holds` may be called.
+    conditions : the conditions and the known attribute texts of the feed.
     """
 
     def __init__(
@@ -77,18 +71,18 @@ class WatchedRegions:
         self._areas = Areas(n_dims, kind, make)
         self._named = Areas(n_dims, IndexKind.SCAN)
         self._watched: dict[int, _Watched] = {}
-        # Changes of the border index wait for the next readings, so that a thousand commands are one change of it.
+        # New regions are pending until the next readings, so that a thousand commands change the border index once.
         self._to_register: set[int] = set()
         self._n_named = 0
         self._named_starts: Int64s | None = None  # CSR: stream slot -> regions that name it
         self._named_slots: Int32s = np.empty(0, dtype=np.int32)
 
     def put(self, slot: int, region: Region, streams: Int32s | None, where: Where) -> None:
-        """Watch a region, in place of the one in ``slot`` if there is one.
+        """Watch a region; it replaces the region in ``slot`` if there is one.
 
         Parameters
         ----------
-        streams : the only ones, ascending; None: all.
+        streams : the slots of the streams to watch, ascending; None: all streams.
         """
         if slot in self._watched:
             self.remove(slot)
@@ -101,7 +95,7 @@ class WatchedRegions:
             self._to_register.add(slot)
 
     def remove(self, slot: int) -> None:
-        """Watch a region no more."""
+        """Stop watching the region in ``slot``."""
         watched = self._watched.pop(slot)
         slots = np.array([slot], dtype=np.int32)
         if watched.streams is not None:
@@ -124,13 +118,16 @@ class WatchedRegions:
         return self._watched[slot].region
 
     def named(self, slot: int) -> Int32s | None:
-        """Return the only streams that the region in ``slot`` is watched for; None: all."""
+        """Return the streams that the query of the region in ``slot`` names; None: it watches all streams."""
         return self._watched[slot].streams
 
     # -- questions ----------------------------------------------------------------------------------------
 
     def crossings(self, steps: Steps) -> Moves:
-        """Return the regions entered and left, region and scope taken together; rows ascend."""
+        """Return the regions that streams enter and leave, in rows of ``steps``, ascending.
+
+        A stream is inside if it is in the region and in scope, so a change of its attributes can be a crossing.
+        """
         self.settle()
         parts = []
         if len(self._areas):
@@ -148,14 +145,14 @@ class WatchedRegions:
         return concat_moves(parts) if parts else _nothing()
 
     def inside(self, streams: Int32s, values: Float64s, codes: Int32s | None) -> Moves:
-        """Return the regions that each stream is inside of at such a value and attributes, with sign +1."""
+        """Return the regions that hold each stream at the given values and attributes, with sign +1."""
         nowhere = np.zeros(streams.size, dtype=np.bool_)
         return self.crossings(Steps(streams, nowhere, values, values, codes, codes))
 
     def holds(self, slot: int, values: Float64s, codes: Int32s | None) -> Bools:
-        """Return which values and attributes fit the region in ``slot``, bool[n]; whatever streams it names."""
+        """Return which values and attributes fit the region in ``slot``, bool[n]; the named streams do not matter."""
         watched = self._watched[slot]
-        # Not by the index: that would take up each put of a thousand for itself.
+        # Not by the index: then each of a thousand puts would be a change of the index.
         held = region_holds(watched.region, values)
         if watched.where:
             assert codes is not None
@@ -163,7 +160,7 @@ class WatchedRegions:
         return held
 
     def settle(self) -> None:
-        """Bring what was put into the indexes."""
+        """Register the pending regions in the indexes."""
         if not self._to_register:
             return
         slots = sorted(self._to_register)
@@ -228,7 +225,7 @@ class WatchedRegions:
             slots = np.repeat([slot for slot, _ in named], [streams.size for _, streams in named])
             order = np.argsort(streams, kind="stable")
             self._named_slots = slots[order].astype(np.int32)
-            # Some more, so that new streams do not make it anew each time.
+            # Room for more streams, so that not every new stream rebuilds the arrays.
             n_streams = max(2 * n_streams, int(streams.max()) + 1)
             self._named_starts = np.searchsorted(streams[order], np.arange(n_streams + 1)).astype(np.int64)
         return self._named_starts, self._named_slots

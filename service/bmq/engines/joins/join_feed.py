@@ -1,15 +1,16 @@
-"""One feed that takes part in joins: the last reading of all its streams, and the readings that windows hold.
+"""One feed that takes part in joins: the last reading of all its streams, and the readings in windows.
 
-Every shard keeps this of every stream of such a feed, not only of its own, since a pair may need any of them. Knows
-readings and attributes; not which queries there are.
+Every shard keeps these of every stream of such a feed, and not only of its own streams, because a joined pair may need
+any of them. The module knows readings and attributes, and no queries.
 """
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
+from bmq.engines.joins.join_states import Arrivals, States, no_states
 from bmq.engines.scope.conditions import SEPARATOR, Conditions
 from bmq.index.stream_table import StreamTable
 from bmq.kernels.tables.hashing import shards_of
@@ -29,68 +30,10 @@ from bmq.records import (
     Where,
     WindowRows,
 )
+from bmq.records.column_records import concat, take
 
-CODES_MIN = 4096  # attribute texts that are kept in any case: to look for those in use costs a millisecond
-_EQUAL_TO_NOTHING = ("null", "-")  # absent, and what is no scalar; see `wire.attributes`
-
-
-@dataclass(frozen=True, slots=True)
-class States:
-    """Readings of streams, one row each: slots int32[n], event_times int64[n], ordinals int32[n], values float64[d, n].
-
-    codes : int32[n], of the attributes; zeros where the feed has none.
-    """
-
-    slots: Int32s
-    event_times: Int64s
-    ordinals: Int32s
-    values: Float64s
-    codes: Int32s
-
-    def __len__(self) -> int:
-        return self.slots.size
-
-    def at(self, rows: Int64s | Bools | slice) -> "States":
-        """Return the states in ``rows``."""
-        return States(
-            self.slots[rows],
-            self.event_times[rows],
-            self.ordinals[rows],
-            np.ascontiguousarray(self.values[:, rows]),
-            self.codes[rows],
-        )
-
-
-def concat_states(parts: list[States]) -> States:
-    """Return the states of all parts, in their order; at least one part."""
-    return States(
-        np.concatenate([part.slots for part in parts]),
-        np.concatenate([part.event_times for part in parts]),
-        np.concatenate([part.ordinals for part in parts]),
-        np.concatenate([part.values for part in parts], axis=1),
-        np.concatenate([part.codes for part in parts]),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Arrivals:
-    """What a batch did to one feed.
-
-    Attributes
-    ----------
-    read : the readings applied, ascending by (event time, partition, offset).
-    moved : bool[n], false at first sight. record_times : int64[n].
-    expired : the last reading of each stream that fell silent for too long; moments : int64[k], when.
-    before : what each stream of ``read`` and ``expired`` was before the batch, ascending by slot; event time NEVER:
-        unknown.
-    """
-
-    read: States
-    moved: Bools
-    record_times: Int64s
-    expired: States
-    moments: Int64s
-    before: States
+CODES_MIN = 4096  # so many attribute texts are kept: the search for the texts in use costs a millisecond
+_EQUAL_TO_NOTHING = ("null", "-")  # an absent attribute, and an object or a list; see `wire.attributes`
 
 
 class JoinFeed:
@@ -106,7 +49,7 @@ class JoinFeed:
         self.n_dims = len(feed.dimensions)
         self.streams = StreamTable(self.n_dims + bool(feed.attributes), feed.stream_ttl_ms)
         self.n_windows = 0  # window joins that need `window`
-        self.window = _no_states(self.n_dims)
+        self.window = no_states(self.n_dims)
         self.first = 0  # the number of the first reading in `window` among all that were applied
         self.settled = NEVER  # epoch ms up to which silent streams are forgotten
         self._shard, self._n_shards = shard, n_shards
@@ -117,10 +60,10 @@ class JoinFeed:
     # -- readings -----------------------------------------------------------------------------------------
 
     def apply(self, readings: Readings | None, settled: int) -> Arrivals:
-        """Apply readings of all shards, given ascending by (partition, offset), and let time come to ``settled``."""
-        read, moved, record_times = _no_states(self.n_dims), np.empty(0, np.bool_), np.empty(0, np.int64)
-        before = [_no_states(self.n_dims)]
-        returned, moments = [_no_states(self.n_dims)], [np.empty(0, np.int64)]
+        """Apply readings of all shards, given ascending by (partition, offset), and expire streams by ``settled``."""
+        read, moved, record_times = no_states(self.n_dims), np.empty(0, np.bool_), np.empty(0, np.int64)
+        before = [no_states(self.n_dims)]
+        returned, moments = [no_states(self.n_dims)], [np.empty(0, np.int64)]
         if readings is not None and len(readings):
             before.append(self.states(np.unique(self.streams.slots_of(readings.ids))))
             chained = self.streams.apply(self._carrying_codes(readings), self.settled)
@@ -138,14 +81,14 @@ class JoinFeed:
         silent = self.streams.silent_slots(settled)
         if silent.size:
             expired = self.states(silent)
-            before.append(expired.at(~np.isin(silent, before[-1].slots)))
+            before.append(take(expired, ~np.isin(silent, before[-1].slots)))
             returned.append(expired)
             moments.append(expired.event_times + self._ttl)
             self.streams.forget(silent)
         self.settled = settled
-        known = concat_states(before)
+        known = concat(before)
         if self.n_windows:
-            self.window = concat_states([self.window, read])
+            self.window = concat([self.window, read])
             self._n_stored += len(read)
         else:
             self.first += len(read)
@@ -153,43 +96,43 @@ class JoinFeed:
             read,
             moved,
             record_times,
-            concat_states(returned),
+            concat(returned),
             np.concatenate(moments),
-            known.at(np.argsort(known.slots)),
+            take(known, np.argsort(known.slots)),
         )
 
     def nothing(self) -> Arrivals:
-        """Return what a batch does that brings nothing."""
-        none = _no_states(self.n_dims)
+        """Return the arrivals of a batch without readings and expired streams."""
+        none = no_states(self.n_dims)
         no_times: Int64s = np.empty(0, dtype=np.int64)
         return Arrivals(none, np.empty(0, dtype=np.bool_), no_times, none, no_times, none)
 
     @property
     def n_applied(self) -> int:
-        """How many readings were applied, as far as some window counts them."""
+        """The number of applied readings; a replica follows it only while the feed has a window join."""
         return self.first + len(self.window)
 
     def count_from(self, number: int) -> None:
-        """Keep readings for one more window join, which counts from that number on."""
-        if not self.n_windows:  # else all that came since is counted, and what came is numbered already
+        """Keep readings for one more window join, which counts the readings from ``number`` on."""
+        if not self.n_windows:  # else the readings are counted and numbered already
             self.first = number
         self.n_windows += 1
 
     def count_no_more(self) -> None:
-        """Keep readings for one window join less."""
+        """Keep readings for one window join less; without window joins, drop all readings in the window."""
         self.n_windows -= 1
         if not self.n_windows:
             self.drop_first(len(self.window))
 
     def drop_first(self, n: int) -> None:
-        """Forget the first ``n`` readings that are in the window."""
-        self.window = self.window.at(slice(n, None))
+        """Drop the first ``n`` readings in the window."""
+        self.window = _between(self.window, n, len(self.window))
         self.first += n
 
     # -- what is known ------------------------------------------------------------------------------------
 
     def states(self, slots: Int32s) -> States:
-        """Return the last reading of streams; event time NEVER: there is none."""
+        """Return the last reading of each stream; event time NEVER: the stream has no reading."""
         table = self.streams
         values, codes = self._split(table.values[:, slots])
         return States(slots, table.last_times[slots], table.ordinals[slots], values, codes)
@@ -203,7 +146,7 @@ class JoinFeed:
         return self.owns(self.streams.ids_of(np.ascontiguousarray(slots)).hashes)
 
     def owns(self, hashes: UInt64s) -> Bools:
-        """Return which hashes of ids are of this shard, bool[n]."""
+        """Return which hashes of stream ids belong to this shard, bool[n]."""
         owned: Bools = shards_of(hashes, self._n_shards) == self._shard
         return owned
 
@@ -218,7 +161,7 @@ class JoinFeed:
         return self._conditions.fits_where(where, codes) if where else np.ones(codes.size, dtype=np.bool_)
 
     def handles(self, field: str, states: States) -> npt.NDArray[np.generic]:
-        """Return what tells apart the texts of a field: equal handles, equal texts."""
+        """Return a handle for the text of a field in each state: states with equal handles have equal texts."""
         if field == self.feed.stream_id:
             return states.slots
         if field in self.feed.dimensions:
@@ -227,7 +170,7 @@ class JoinFeed:
         return states.codes
 
     def texts(self, field: str, states: States) -> list[str | None]:
-        """Return the text of a field of each state, by which joins compare; None: equal to nothing. O(n), in Python."""
+        """Return the text of a field in each state, which joins compare; None: equal to nothing. O(n), in Python."""
         if field == self.feed.stream_id:
             ids = self.streams.ids_of(states.slots)
             return [json.dumps(ids.text(i), ensure_ascii=False) for i in range(len(ids))]
@@ -264,7 +207,7 @@ class JoinFeed:
         return pages
 
     def restore(self, rows: JoinRows) -> None:
-        """Set streams and windows as another shard's ``take_touched`` or ``pages`` gave them."""
+        """Set streams and windows to rows that ``take_touched`` or ``pages`` of another shard returned."""
         self.streams.n_recounted = max(self.streams.n_recounted, rows.n_recounted)
         if rows.streams is not None:
             streams = rows.streams
@@ -274,7 +217,7 @@ class JoinFeed:
             self.streams.put_rows(streams)
         if rows.window is not None:
             new, readings = rows.window, rows.window.readings
-            if new.first != self.n_applied:  # what came between has gone again, and all that was before it
+            if new.first != self.n_applied:  # the readings between have left the window, and so have all earlier ones
                 self.drop_first(len(self.window))
                 self.first = new.first
             codes = (
@@ -284,7 +227,7 @@ class JoinFeed:
             )
             slots = self.streams.slots_of(readings.ids)
             states = States(slots, readings.event_times, new.ordinals, readings.values, codes)
-            self.window = concat_states([self.window, states])
+            self.window = concat([self.window, states])
 
     @property
     def _ttl(self) -> int:
@@ -292,7 +235,7 @@ class JoinFeed:
         return self.feed.stream_ttl_ms
 
     def _window_rows(self, begin: int, end: int) -> WindowRows:
-        rows = self.window.at(slice(begin, end))
+        rows = _between(self.window, begin, end)
         attributes = self._attributes(rows.codes) if self.feed.attributes else None
         n = len(rows)
         readings = Readings(self._ids_of(rows.slots), rows.event_times, np.zeros(n, np.int64), rows.values, attributes)
@@ -347,25 +290,28 @@ class JoinFeed:
 
 
 def _number(text: str) -> float:
-    """Return the number that an attribute's text stands for; -inf: none. A string's text begins with a quote."""
+    """Return an attribute's JSON text as a number; -inf: it is not a number.
+
+    The text of a string begins with a quote, so the string "5" is not a number.
+    """
     try:
         return float(text)
     except ValueError:
         return -np.inf
 
 
-def _no_states(n_dims: int) -> States:
-    no_times: Int64s = np.empty(0, dtype=np.int64)
-    none: Int32s = np.empty(0, dtype=np.int32)
-    return States(none, no_times, none, np.empty((n_dims, 0)), none)
+def _between(states: States, begin: int, end: int) -> States:
+    """Return a range of states; the values are C-contiguous, as the kernels need them."""
+    rows = take(states, slice(begin, end))
+    return replace(rows, values=np.ascontiguousarray(rows.values))
 
 
 class Past:
-    """What the streams of a feed were at any moment of one batch.
+    """The last reading of the streams of a feed at any position in one batch.
 
     Parameters
     ----------
-    positions : int64[n], where each reading of ``arrivals`` stands in the batch's order; ascending.
+    positions : int64[n], the position of each reading of ``arrivals`` in the order of the batch; ascending.
     """
 
     def __init__(self, feed: JoinFeed, arrivals: Arrivals, positions: Int64s) -> None:
@@ -377,7 +323,7 @@ class Past:
         self._keys = self._slots * self._scale + positions[self._order]
 
     def at(self, slots: Int32s, positions: Int64s) -> States:
-        """Return what each stream was right after ``positions``."""
+        """Return the last reading of each stream right after its position in ``positions``."""
         bounded = np.minimum(positions, self._scale - 1)
         found = np.searchsorted(self._keys, slots * np.int64(self._scale) + bounded, side="right") - 1
         in_batch = found >= 0
@@ -391,7 +337,7 @@ class Past:
             (touched & ~in_batch, before, rows),
             (in_batch, self._arrivals.read, self._order[found] if self._order.size else found),
         ):
-            picked = source.at(at[chosen]) if chosen.any() else None
+            picked = take(source, at[chosen]) if chosen.any() else None
             if picked is not None:
                 states.event_times[chosen], states.ordinals[chosen] = picked.event_times, picked.ordinals
                 states.values[:, chosen], states.codes[chosen] = picked.values, picked.codes

@@ -1,14 +1,15 @@
-"""Events of joins by slot, their order, and what they are made into.
+"""Events of joins by slot, their order, and their conversion to `records.JoinedPairs`.
 
-One row is one event: which query, which two streams, what the two were, and where in its batch it belongs.
+One row is one event: its query, its two streams with their readings, and its position in the batch.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from bmq.engines.joins.join_feed import JoinFeed, States, concat_states
+from bmq.engines.joins.join_feed import JoinFeed
+from bmq.engines.joins.join_states import States
 from bmq.records import NEVER, Int8s, Int32s, Int64s, JoinedPairs, JoinQuery, PairSide
 
 
@@ -19,11 +20,11 @@ class JoinedPairEvents:
     Attributes
     ----------
     queries : int32[n], slots.
-    positions : int64[n], where in the batch; equal where one reading, expiry or command causes them.
+    positions : int64[n], the position in the batch; equal for all events of one reading, expiry or command.
     signs, reasons : int8[n].
-    moments : int64[n], of an expiry; NEVER: the event has the later of the two event times.
+    moments : int64[n], epoch ms of an expiry; NEVER: the event time is the later event time of the two readings.
     left, right : States, n rows each; event time NEVER: the event has no such side.
-    record_times : int64[n], -1 where no reading caused it.
+    record_times : int64[n], epoch ms; -1: no reading caused the event.
     """
 
     queries: Int32s
@@ -44,46 +45,20 @@ class JoinedPairEvents:
         later = np.maximum(self.left.event_times, self.right.event_times)
         return np.where(self.moments == NEVER, later, self.moments)
 
-    def at(self, rows: Int64s) -> "JoinedPairEvents":
-        """Return the events in ``rows``, in that order."""
-        return JoinedPairEvents(
-            self.queries[rows],
-            self.positions[rows],
-            self.signs[rows],
-            self.reasons[rows],
-            self.moments[rows],
-            self.left.at(rows),
-            self.right.at(rows),
-            self.record_times[rows],
-        )
-
-
-def concat_events(parts: Sequence[JoinedPairEvents]) -> JoinedPairEvents:
-    """Return the events of all parts, in their order; at least one part."""
-    return JoinedPairEvents(
-        np.concatenate([part.queries for part in parts]),
-        np.concatenate([part.positions for part in parts]),
-        np.concatenate([part.signs for part in parts]),
-        np.concatenate([part.reasons for part in parts]),
-        np.concatenate([part.moments for part in parts]),
-        concat_states([part.left for part in parts]),
-        concat_states([part.right for part in parts]),
-        np.concatenate([part.record_times for part in parts]),
-    )
-
 
 def emit_order(events: JoinedPairEvents, feeds: tuple[JoinFeed, JoinFeed], query_id: Callable[[int], str]) -> Int64s:
-    """Return the order in which events are told.
+    """Return the positions of the events in the order in which they are emitted, int64[n].
 
-    By position; leaves, then enters, then what has no sign; by query id; what has a sign by left and right stream id.
-    Ids by their UTF-8 bytes.
+    The events are in order of their position. At one position all - come first, then all +, then the events without a
+    sign. Each of these groups is in order of the query ids. Events of one query with a sign are then in order of the
+    left and the right stream id; events without a sign keep their order. Ids compare as UTF-8 bytes.
     """
     group = np.where(events.signs == 0, 2, events.signs)
     queries = _ranks(events.queries, query_id)
     left, right = (
         _ranks(side.slots, feed.streams.text_of) for side, feed in zip((events.left, events.right), feeds, strict=True)
     )
-    # The sort is stable: what windows hold stays in the order in which it was applied.
+    # The sort is stable: pairs of windows stay in the order in which their readings were applied.
     has_sign = events.signs != 0
     return np.lexsort((right * has_sign, left * has_sign, queries, group, events.positions))
 
@@ -99,7 +74,7 @@ def _ranks(slots: Int32s, text: Callable[[int], str]) -> Int64s:
 def to_pairs(
     events: JoinedPairEvents, left: JoinFeed, right: JoinFeed, query: Callable[[int], JoinQuery]
 ) -> JoinedPairs:
-    """Return the events, in their order, with ids and definitions in place of slots."""
+    """Return the events, in their order, with ids and definitions instead of slots."""
     distinct, query_rows = np.unique(events.queries, return_inverse=True)
     return JoinedPairs(
         tuple(query(slot) for slot in distinct.tolist()),

@@ -1,7 +1,8 @@
-"""Which attributes of readings fit which conditions.
+"""Find the conditions that the attributes of a reading fit, and the attributes that fit a condition.
 
-The attributes of a reading are one text, and a text one code; what a code fits is worked out once, when either of the
-two is new. Knows texts as `wire.attributes` writes them, and neither queries nor streams.
+One text contains all attributes of a reading, and each text has a code, a small number. Whether a code fits a condition
+is computed once: when the later of the two is added. The module knows texts as `wire.attributes` writes them. It knows
+no queries and no streams.
 """
 
 from collections import Counter, defaultdict
@@ -12,16 +13,19 @@ import numpy as np
 
 from bmq.records import Bools, Int32s, Where
 
-SEPARATOR = "\x1f"  # of the values in a text; it stands in none of them
+SEPARATOR = "\x1f"  # between the values in a text; no value contains it
 
 Key = tuple[int, str]  # place of an attribute in a text, and its value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Condition:
-    """What the attributes of a reading must be; one object each.
+    """A condition on the attributes of a reading; one `Conditions` has one object for equal conditions.
 
-    keys : the values of one of the attributes, so that what fits has one of these.
+    Attributes
+    ----------
+    where : the allowed values of each attribute that the condition names.
+    keys : the allowed values of one of these attributes; each text that fits contains one of them.
     """
 
     where: Where
@@ -29,11 +33,11 @@ class Condition:
 
 
 class Conditions:
-    """Conditions that come and go, and texts of attributes that are met, by code; of one feed, for all who ask.
+    """The conditions and the attribute texts of one feed, shared by all indexes of the feed.
 
     Parameters
     ----------
-    attributes : names, in the order of a text's values.
+    attributes : names, in the order of the values in a text.
     """
 
     def __init__(self, attributes: tuple[str, ...]) -> None:
@@ -44,7 +48,7 @@ class Conditions:
         self._codes: dict[str, int] = {}
         self._texts: list[str | None] = []  # by code; None: free
         self._free: list[int] = []
-        self._fitting: list[dict[Condition, None]] = []  # by code; ordered, and quick to leave
+        self._fitting: list[dict[Condition, None]] = []  # by code; a dict is ordered, and fast to remove from
         self._listed: dict[Key, dict[Condition, None]] = defaultdict(dict)
         self._codes_by_key: dict[Key, set[int]] = defaultdict(set)
 
@@ -52,7 +56,7 @@ class Conditions:
 
     @property
     def n_codes(self) -> int:
-        """How many texts have a code."""
+        """The number of texts that have a code."""
         return len(self._codes)
 
     def learn(self, texts: Sequence[str]) -> Int32s:
@@ -66,11 +70,11 @@ class Conditions:
         return text
 
     def on_forgotten(self, forget: Callable[[Sequence[int]], None]) -> None:
-        """Let ``forget`` be called with codes that are forgotten, before they stand for other texts."""
+        """Register a callback: it is called with forgotten codes, before they are reused for other texts."""
         self._listeners.append(forget)
 
     def forget_all_but(self, codes: Int32s) -> None:
-        """Forget the texts of all other codes, which may then stand for other texts. O(codes)."""
+        """Forget the texts of all other codes; these codes may then be reused for other texts. O(codes)."""
         forgotten = sorted(set(self._codes.values()).difference(codes.tolist()))
         for code in forgotten:
             text = self.text(code)
@@ -107,11 +111,11 @@ class Conditions:
     # -- conditions ---------------------------------------------------------------------------------------
 
     def add(self, where: Where) -> Condition:
-        """Return the condition, which is there until it is removed as often as it was added.
+        """Add a condition and return it; it stays until it is removed as often as it was added.
 
         Parameters
         ----------
-        where : not empty. When it is new, O(codes with one of its keys).
+        where : not empty. If it is new, the cost is O(codes with one of its keys).
         """
         condition = self._conditions.get(where)
         if condition is None:
@@ -124,7 +128,7 @@ class Conditions:
         return condition
 
     def remove(self, condition: Condition) -> None:
-        """Forget a condition, unless it was added once more."""
+        """Undo one `add` of a condition; the last `remove` forgets it."""
         self._n_uses[condition] -= 1
         if self._n_uses[condition]:
             return
@@ -145,7 +149,7 @@ class Conditions:
         return self._codes_that_fit(condition.where, condition.keys)
 
     def fits_where(self, where: Where, codes: Int32s) -> Bools:
-        """Return which codes fit, bool[n]; ``where`` need not be a condition that is there."""
+        """Return which codes fit ``where``, bool[n]; it need not be a condition that was added."""
         keys = self._rarest_keys(where)
         if codes.size < self._n_codes_with(keys):
             return np.array([self._fits(where, self.text(code)) for code in codes.tolist()], dtype=np.bool_)
@@ -162,7 +166,7 @@ class Conditions:
         return [code for code in codes if len(where) == 1 or self._fits(where, self.text(code))]
 
     def _rarest_keys(self, where: Where) -> tuple[Key, ...]:
-        """Return the values of the attribute by which the fewest conditions and codes are listed."""
+        """Return the allowed values of the attribute with the fewest listed conditions and codes."""
         choices = [tuple((self._places[name], value) for value in allowed) for name, allowed in where]
         return min(
             choices, key=lambda keys: self._n_codes_with(keys) + sum(len(self._listed.get(key, ())) for key in keys)
@@ -178,7 +182,7 @@ class Conditions:
             fitting = {condition for condition in self._conditions.values() if self._fits(condition.where, text)}
             assert set(self._fitting[code]) == fitting
         assert sorted([*self._codes.values(), *self._free]) == list(range(len(self._texts)))
-        # Nothing is kept of what went.
+        # Nothing is kept of removed conditions and forgotten texts.
         assert set(self._n_uses) == set(self._conditions.values())
         assert all(n > 0 for n in self._n_uses.values())
         assert set(self._codes_by_key) == {key for text in self._codes for key in _keys(text)}

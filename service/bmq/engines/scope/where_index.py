@@ -1,9 +1,10 @@
-"""Regions of queries with `where`, found by the attributes of a reading first and by its value then.
+"""Regions of queries with `where`: the search goes by the attributes of a reading first, and then by its value.
 
     "north" ␟ 5.0  ──► code 7 ──► conditions that it fits ──┬─► many queries: a border index of their own
      attributes        (once)     {region: [north, south]}  └─► few: their regions tested one by one
 
-So a reading costs what the queries that fit its attributes cost, however many others there are. Knows no streams.
+So the cost of a reading depends only on the queries that its attributes fit. The module knows slots of streams, and no
+stream ids.
 """
 
 from collections import defaultdict
@@ -17,11 +18,12 @@ from bmq.index.base import Moves, concat_moves
 from bmq.index.region_index import Areas, MakeBoxes
 from bmq.records import Bools, Float64s, IndexKind, Int32s, Int64s, Region, Where
 
-# Queries of one condition that get an index of their own. To test a box at both ends of a move costs some 100 ns, to
-# ask an index some 100 µs a batch and 0.5 µs a reading: this many are quicker by index from 16 readings a batch that
-# fit. Fewer: indexes that a batch has no use for. More: readings that are tested against hundreds of boxes.
+# From this many queries on, a condition gets an index of its own. To test a box at both ends of a move costs some
+# 100 ns. To search an index costs some 100 µs a batch and 0.5 µs a reading. So for this many queries the index is
+# faster from 16 readings a batch that fit. Lower: indexes that few readings use. Higher: readings that are tested
+# against hundreds of boxes.
 MANY = 64
-PAIRS_AT_ONCE = 1_000_000  # tested one by one, some 50 MB; more would fill the memory where a code fits thousands
+PAIRS_AT_ONCE = 1_000_000  # tested one by one: some 50 MB; more would fill the memory if a code fits thousands
 
 
 @dataclass(slots=True, eq=False)
@@ -29,13 +31,13 @@ class _Group:
     """The queries of one condition."""
 
     condition: Condition
-    slots: dict[int, None] = field(default_factory=dict)  # ordered, and quick to leave
-    areas: Areas | None = None  # once there were MANY
+    slots: dict[int, None] = field(default_factory=dict)  # a dict is ordered, and fast to remove from
+    areas: Areas | None = None  # made once there are MANY; it stays if queries are removed
 
 
 @dataclass(frozen=True, slots=True)
 class _Fitting:
-    """What one code fits."""
+    """The queries whose conditions one code fits."""
 
     few: Int32s  # slots of the queries to be tested one by one
     indexed: list[_Group]
@@ -47,7 +49,7 @@ class WhereIndex:
     Parameters
     ----------
     n_dims, kind, make : as for `Areas`.
-    conditions : of the feed; there may be other indexes with them.
+    conditions : of the feed; other indexes may share them.
     """
 
     def __init__(self, n_dims: int, kind: IndexKind, conditions: Conditions, make: MakeBoxes | None = None) -> None:
@@ -58,7 +60,7 @@ class WhereIndex:
         self._groups: dict[Condition, _Group] = {}
         self._group_by_slot: dict[int, _Group] = {}
         self._regions: dict[int, Region] = {}
-        self._fitting: dict[int, _Fitting] = {}  # by code; made when asked
+        self._fitting: dict[int, _Fitting] = {}  # by code; computed at first use
 
     def __len__(self) -> int:
         return len(self._group_by_slot)
@@ -67,7 +69,7 @@ class WhereIndex:
 
     @property
     def n_codes(self) -> int:
-        """How many texts have a code."""
+        """The number of texts that have a code."""
         return self._conditions.n_codes
 
     def learn(self, texts: Sequence[str]) -> Int32s:
@@ -79,7 +81,7 @@ class WhereIndex:
         return self._conditions.text(code)
 
     def forget_all_but(self, codes: Int32s) -> None:
-        """Forget the texts of all other codes, which may then stand for other texts. O(codes)."""
+        """Forget the texts of all other codes; these codes may then be reused for other texts. O(codes)."""
         self._conditions.forget_all_but(codes)
 
     def _forget_codes(self, codes: Sequence[int]) -> None:
@@ -87,13 +89,19 @@ class WhereIndex:
             self._fitting.pop(code, None)
 
     def fits_where(self, where: Where, codes: Int32s) -> Bools:
-        """Return which codes fit a condition, bool[n]; it need not be one of a registered query."""
+        """Return which codes fit a condition, bool[n]; no registered query need have this condition."""
         return self._conditions.fits_where(where, codes)
 
     # -- queries ------------------------------------------------------------------------------------------
 
     def register(self, slots: Int32s, wheres: Sequence[Where], regions: Sequence[Region]) -> None:
-        """Add queries: int32[m], the condition (not empty) and the region of each."""
+        """Add queries.
+
+        Parameters
+        ----------
+        slots : int32[m].
+        wheres, regions : the condition (not empty) and the region of each query.
+        """
         added: dict[_Group, list[int]] = defaultdict(list)
         for slot, where, region in zip(slots.tolist(), wheres, regions, strict=True):
             condition = self._conditions.add(where)
@@ -116,7 +124,7 @@ class WhereIndex:
         self._register(self._few, few)
 
     def deregister(self, slots: Int32s) -> None:
-        """Forget queries: int32[m]."""
+        """Remove the queries in ``slots``, int32[m]."""
         removed: dict[_Group, list[int]] = defaultdict(list)
         for slot in slots.tolist():
             group = self._group_by_slot.pop(slot)
@@ -143,7 +151,7 @@ class WhereIndex:
     # -- questions ----------------------------------------------------------------------------------------
 
     def holds(self, slots: Int32s, values: Float64s) -> Bools:
-        """Return, as `Areas.holds`, whether the region of each slot holds its value; no condition is asked."""
+        """Return, as `Areas.holds`, whether the region of each slot holds its value; conditions do not matter."""
         distinct, inverse = np.unique(slots, return_inverse=True)
         owners = [self._areas_of(self._group_by_slot[slot]) for slot in distinct.tolist()]
         held = np.zeros(slots.size, dtype=np.bool_)
@@ -161,12 +169,12 @@ class WhereIndex:
         previous_codes: Int32s,
         codes: Int32s,
     ) -> Moves:
-        """Return the queries entered and left, region and condition taken together.
+        """Return the queries that streams enter and leave; inside means in the region and with attributes that fit.
 
         Parameters
         ----------
         streams : int32[n], slots.
-        known : bool[n]; where false the stream was nowhere, and ``previous`` and ``previous_codes`` mean nothing.
+        known : bool[n]; False: the stream was in no region, and ``previous`` and ``previous_codes`` are not valid.
         previous, values : float64[d, n].
         previous_codes, codes : int32[n].
         """
@@ -196,7 +204,7 @@ class WhereIndex:
     def _few_of_changed(
         self, rows: Int64s, previous: Float64s, values: Float64s, before: Int32s, codes: Int32s
     ) -> Moves:
-        """Return the moves of rows, known all of them, whose conditions are others than before."""
+        """Return the moves of rows whose codes changed; all of these rows are known."""
         was, n_was = self._few_inside(rows, previous, before)
         now, n_now = self._few_inside(rows, values, codes)
         pairs = np.setxor1d(was, now, assume_unique=True)  # sorted
@@ -205,13 +213,16 @@ class WhereIndex:
         return Moves(at.astype(np.int32), slots.astype(np.int32), signs, n_was + n_now)
 
     def _few_inside(self, rows: Int64s, values: Float64s, codes: Int32s) -> tuple[Int64s, int]:
-        """Return 2^32 · row + slot of each query that fits a row and holds its value, and how many were tested."""
+        """Return 2^32 · row + slot of the queries without an index that hold each row, and how many were tested.
+
+        A query holds a row if the row's code fits its condition and its region holds the row's value.
+        """
         at, slots = self._listed(rows, codes)
         held = self._few.holds(slots, np.ascontiguousarray(values[:, at]))
         return at[held] * 2**32 + slots[held], slots.size
 
     def _listed(self, rows: Int64s, codes: Int32s) -> tuple[Int64s, Int32s]:
-        """Return (row, slot) of every query without an index that fits the code of one of the rows, in their order."""
+        """Return (row, slot) of the queries without an index that the code of each row fits, in the order of rows."""
         distinct, inverse = np.unique(codes[rows], return_inverse=True)
         lists = [self._fitting_of(code).few for code in distinct.tolist()]
         sizes = np.array([one.size for one in lists], dtype=np.int64)
@@ -239,7 +250,7 @@ class WhereIndex:
             if group.areas is not None:
                 group.areas._check()
                 assert len(group.areas) == len(group.slots)
-        # A query is in exactly one group, and is told by it.
+        # A query is in exactly one group, and `_group_by_slot` leads to it.
         slots = [slot for group in self._groups.values() for slot in group.slots]
         assert sorted(slots) == sorted(self._group_by_slot) == sorted(self._regions)
         assert all(slot in self._group_by_slot[slot].slots for slot in slots)
@@ -259,7 +270,7 @@ class _RowsByCode:
 
 
 def _blocks(n_pairs: Int64s) -> Iterator[Int64s]:
-    """Yield the rows that have pairs, in blocks of some PAIRS_AT_ONCE."""
+    """Yield the rows that have pairs, in blocks of about PAIRS_AT_ONCE pairs."""
     rows = np.flatnonzero(n_pairs)
     if rows.size:
         block = np.cumsum(n_pairs[rows]) // PAIRS_AT_ONCE
@@ -283,7 +294,7 @@ def _codes_by_group(fitting: Mapping[int, _Fitting]) -> dict[_Group, list[int]]:
 def _moves_in_scope(
     areas: Areas, streams: Int32s, previous: Float64s, values: Float64s, was: Int64s, now: Int64s
 ) -> Iterator[Moves]:
-    """Yield the moves of rows that fitted before, or fit now, or both; each ascending."""
+    """Yield the moves of rows whose attributes fitted before, fit now, or both; each with ascending rows."""
     both = np.intersect1d(was, now, assume_unique=True)
     if both.size:
         found = areas.moves(

@@ -1,4 +1,4 @@
-"""What goes into tracked pairs and what comes out, as columns; in kernels the latter are records."""
+"""The input and the output of trackings: items and events, as columns. In kernels the events are records."""
 
 from dataclasses import dataclass
 
@@ -11,18 +11,19 @@ from bmq.records import NEVER, Float64s, Int8s, Int32s, Int64s, Kind
 
 @dataclass(frozen=True, slots=True)
 class TrackingItems:
-    """What happens to pairs, as columns of n, in any order.
+    """Crossings and ends that change trackings, as columns of n, in any order.
 
     Attributes
     ----------
     queries, streams : int32[n], slots.
-    moments : int64[n], epoch ms at which it happens: the reading's time, or the due of a timer.
-    classes : int8[n], order at one moment: AT_READING, AT_STREAM_EXPIRY, AT_QUERY_EXPIRY; then the given order.
-    actions : int8[n], IN and OUT, the crossings; END: the membership ends at once, and nothing waits any more.
+    moments : int64[n], epoch ms at which the item happens: the time of the reading, or the due of a timer.
+    classes : int8[n], the order at one moment: AT_READING, AT_STREAM_EXPIRY, AT_QUERY_EXPIRY. Items of one moment and
+        class stay in the given order.
+    actions : int8[n], IN and OUT: crossings; END: the membership ends at once, and a pending crossing is dropped.
     reasons : int8[n], `Reason`.
-    event_times : int64[n], epoch ms; the moments, but for passes.
-    ordinals, rows, passes : int32[n], given back in the event.
-    values : float64[d, n], the stream's.
+    event_times : int64[n], epoch ms; equal to the moments, except for passes.
+    ordinals, rows, passes : int32[n], copied into the event.
+    values : float64[d, n], of the stream.
     """
 
     queries: Int32s
@@ -40,23 +41,25 @@ class TrackingItems:
 
 @dataclass(frozen=True, slots=True)
 class TrackingEvents:
-    """Events, as columns of n; those of a pair in order, and the pairs in none.
+    """Events of trackings, as columns of n. Events of one tracking are in order; the trackings have no order.
 
     Attributes
     ----------
     queries, streams : int32[n], slots.
-    moments : int64[n], epoch ms at which it is said: that of the item, or when what pending was due.
-    classes : int8[n], the item's; FIRED, after AT_READING and before all others, where something pending.
+    moments : int64[n], epoch ms at which the event is decided: the moment of the item, or the due of a pending
+        crossing.
+    classes : int8[n], the class of the item; FIRED if a pending crossing fired. FIRED comes after AT_READING and
+        before the other classes.
     signs, reasons : int8[n], `Sign` and `Reason`.
     kinds : int8[n], `Kind.number`.
     event_times : int64[n], epoch ms.
     ordinals : int32[n].
-    confirmed_times : int64[n], epoch ms; NEVER where nothing was pending for.
+    confirmed_times : int64[n], epoch ms; NEVER: the event needed no confirmation.
     began : int64[n], epoch ms at which a transition began; NEVER in border events.
-    rows : int32[n], the item's; -1 where something pending.
-    passes : int32[n], the item's.
+    rows : int32[n], the row of the item; -1 if a pending crossing fired.
+    passes : int32[n], of the item; 0 if a pending crossing fired.
     values : float64[d, n].
-    n_suppressed : how many events there would be more without cooldown and max_events.
+    n_suppressed : the number of events that `cooldown` and `max_events` suppressed.
     """
 
     queries: Int32s
@@ -83,7 +86,7 @@ _DTYPES = ("i4", "i4", "i8", "i1", "i1", "i1", "i8", "i4", "i4", "i4", "f8")
 
 
 def as_columns(items: TrackingItems) -> Items:
-    """Return the items for kernels: those are compiled for arrays that are contiguous and writable."""
+    """Return the items for kernels, which are compiled for arrays that are contiguous and writable."""
     return Items(
         *(
             np.require(getattr(items, name), dtype, ("C_CONTIGUOUS", "WRITEABLE"))
@@ -98,10 +101,10 @@ def room(n: int, n_dims: int) -> tuple[Records, Float64s]:
 
 
 def as_events(parts: list[tuple[Records, Float64s]], n_dims: int, n_suppressed: int) -> TrackingEvents:
-    """Return the events of all ``parts``, arrays as of ``room``."""
+    """Return the events of all ``parts``; each part is a pair of arrays as ``room`` returns them, cut to length."""
     events, values = parts[0] if len(parts) == 1 else _concat(parts, n_dims)
     columns = {name: np.ascontiguousarray(events[name]) for name in EVENT.names or ()}
-    # What kernels write has no kind. They set `began` in the events of a pattern, and in no other.
+    # Events of kernels have no kind. The kernels set `began` in the events of a pattern, and in no others.
     kinds = np.where(columns["began"] == NEVER, Kind.BORDER.number, Kind.TRANSITION.number).astype(np.int8)
     return TrackingEvents(**columns, kinds=kinds, values=np.ascontiguousarray(values.T), n_suppressed=n_suppressed)
 

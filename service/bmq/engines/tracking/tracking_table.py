@@ -1,7 +1,7 @@
-"""The rows of tracked pairs: room for them, and what goes to a replica and comes from one.
+"""The rows of trackings: the arrays that hold them, and the search for the row of a (query, stream).
 
-Knows (query, stream) slots and rows, and not what a row means: that is `kernels.tracking.noise` and
-`kernels.tracking.tran_seq`.
+The table knows slots and rows. It does not know what a row means: `kernels.tracking.noise` and
+`kernels.tracking.tran_seq` do.
 """
 
 import numpy as np
@@ -11,21 +11,21 @@ from bmq.kernels.tracking.pending import due_of
 from bmq.kernels.tracking.tracking_rows import BLOCK, Records, Table
 from bmq.records import NEVER, Bytes, Int32s
 
-# Hash table entries a row: at three quarters full a search that finds nothing looks at eight entries.
+# Four hash table entries for three rows: at three quarters full, a search that finds nothing looks at eight entries.
 _ENTRIES, _ROWS = 4, 3
 
 
 class TrackingTable:
     """Trackings by (query slot, stream slot).
 
-    Memory: 37 + 8 * d bytes a row, and 12 where history is kept. Rows and hash table grow together by an eighth, so
-    that a table of two dimensions never takes more than 61 bytes a row in use, once it has some thousands. It does
-    not shrink.
+    Memory: 37 + 8 * d bytes a row, and 12 more if the table keeps history. Rows and hash table grow together by an
+    eighth. So a table of two dimensions without history, once it has some thousands of rows, takes at most 61 bytes a
+    row in use. It does not shrink.
 
     Parameters
     ----------
     n_dims : dimensions of the feed.
-    keeps_history : whether a row says when a + was told last, and how many events were.
+    keeps_history : whether a row has the time of the last emitted + and the number of emitted events.
     """
 
     def __init__(self, n_dims: int, *, keeps_history: bool) -> None:
@@ -63,7 +63,8 @@ class TrackingTable:
         new = Table(
             np.zeros(capacity, dtype=kernel.ROW),
             np.empty(capacity if self._keeps_history else 0, dtype=kernel.HISTORY),
-            # Not empty: the state has a value of every row, and none was written where no crossing has waited.
+            # Zeros and not `np.empty`: the state includes the value of every row, but a value is written only when a
+            # crossing becomes pending.
             np.zeros((capacity, old.values.shape[1])),
             np.full(capacity * _ENTRIES // _ROWS, -1, dtype=np.int32),
             np.full(n_blocks, kernel.FAR, dtype=np.int64),
@@ -82,7 +83,7 @@ class TrackingTable:
         self.state = new
 
     def find_or_add(self, options: Records, queries: Int32s, streams: Int32s) -> Int32s:
-        """Return the rows of pairs, with new ones in the default state where there is none."""
+        """Return the row of each (query, stream); a pair without a row gets one in the default state."""
         rows = np.empty(queries.size, dtype=np.int32)
         done = kernel.find_or_add(self.state, options, queries, streams, 0, rows)
         while done < queries.size:
@@ -101,7 +102,7 @@ class TrackingTable:
         return flags
 
     def history_of(self, rows: Int32s) -> Records:
-        """Return the history of ``rows``, HISTORY[n]; where none is kept, that of a row in the default state."""
+        """Return the history of ``rows``, HISTORY[n]; a table without history returns the default."""
         if self._keeps_history:
             history: Records = self.state.history[rows]
             return history
@@ -112,7 +113,8 @@ class TrackingTable:
         state, n_used = self.state, self.count(kernel.USED)
         rows = state.rows[:n_used]
         taken = np.flatnonzero(rows["query"] >= 0)
-        # Each row belongs to one pair, which leads to it; all others are in the list of removed rows.
+        # Each row belongs to one (query, stream), and the hash table finds it; all other rows are in the list of
+        # removed rows.
         assert taken.size == len(self)
         assert np.array_equal(np.sort(state.table[state.table >= 0]), taken)
         pairs = list(zip(rows["query"][taken].tolist(), rows["stream"][taken].tolist(), strict=True))
@@ -128,7 +130,8 @@ class TrackingTable:
         for query in set(rows["query"][taken].tolist()):
             listed = kernel.rows_of(state, options, query)
             assert np.array_equal(np.sort(listed), np.flatnonzero(rows["query"] == query))
-        # What waits is counted, and no bound is behind a due. A row in the default state is one that was touched.
+        # N_PENDING is the number of pending rows. No bound of a block is after the due of a row in it. A row in the
+        # default state is touched.
         assert self.count(kernel.N_PENDING) == np.count_nonzero(rows["flags"] & kernel.PENDING)
         for row in taken.tolist():
             flags = int(rows["flags"][row])

@@ -1,8 +1,9 @@
-"""Tracked pairs of one feed and shard: noise options and transition queries.
+"""Trackings of one feed and shard, for noise options and transition queries.
 
-A query that says more than its region does (`RegionQuery.is_tracked`) has a row for each stream that it remembers
-something of. Knows pairs and time, no regions: `engines.border` finds the crossings, this says which become events,
-and when. The rules are in docs/semantics.md; the machines are `kernels.tracking.noise` and `kernels.tracking.tran_seq`.
+A tracked query (`RegionQuery.is_tracked`) needs more than the last reading of a stream, so it has a row for each stream
+that it remembers. This module knows (query, stream) and time, and no regions: `engines.feed` finds the crossings, and
+`Trackings` decides which of them become events, and when. The rules are in docs/semantics.md. The state machines are
+`kernels.tracking.noise` and `kernels.tracking.tran_seq`.
 """
 
 from collections.abc import Callable, Iterator
@@ -52,7 +53,7 @@ class Trackings:
 
     @property
     def n_pending(self) -> int:
-        """How many crossings wait."""
+        """The number of pending crossings."""
         return self._memberships.count(rows_kernel.N_PENDING) + self._transitions.count(rows_kernel.N_PENDING)
 
     @property
@@ -61,21 +62,24 @@ class Trackings:
         return self._transitions.count(rows_kernel.ACCESSES)
 
     def next_due(self) -> int:
-        """Return a time, epoch ms, before which nothing is due: while S is not behind it, ``run`` need not be called.
+        """Return a time, epoch ms, before which nothing is due. O(1).
 
-        Cost: O(1).
+        Until the settled time is beyond it, ``run`` has no timer to fire.
         """
         return min(self._memberships.count(rows_kernel.NEXT_DUE), self._transitions.count(rows_kernel.NEXT_DUE))
 
     # -- queries ------------------------------------------------------------------------------------------
 
     def set_options(self, query: int, options: RegionQuery, last_times: Int64s | None = None) -> None:
-        """Register a query slot, or change the options of one whose rows stay; ``last_times`` is as of ``run``.
+        """Register a query slot, or change the options of a query whose rows stay.
 
-        What waits keeps its begin and waits as long as the new options say. Another cooldown counts from the last +,
-        unless the one before was over already, and another number of events from the first event. Where there was
-        none before, they count from the next: what was visits then is not kept for all pairs.
-        A query that becomes of the other kind has no rows. Cost: O(rows of the query).
+        A pending crossing keeps its begin, and the new options decide how long it is pending. A changed `cooldown`
+        counts from the last +, unless the old cooldown was over already. A changed `max_events` counts from the first
+        event. If the query had no such option before, it counts from the next event, because without the option the
+        rows of earlier events are not kept.
+
+        ``last_times`` is as in ``run``. If a query becomes a transition query or stops being one, it must have no rows.
+        Cost: O(rows of the query).
         """
         while query >= self._options.size:
             self._options = np.concatenate([self._options, _no_options(self._options.size)])
@@ -100,7 +104,10 @@ class Trackings:
         pending_kernel.begin_history(self._table_of(query).state, self._options, rows, cooldown, is_count_new, seen)
 
     def rows_of(self, query: int) -> tuple[Int32s, Int8s, Bools]:
-        """Return the streams that the query remembers: slots, NO, EMITTED or SILENT, and whether they are inside."""
+        """Return the streams that the query remembers: slots, visits (NO, EMITTED or SILENT), whether they are inside.
+
+        A visit is NO if the stream is no member, EMITTED if the service emitted its +, and SILENT if it did not.
+        """
         table, rows = self._table_of(query), self._rows_of(query)
         flags = table.flags_of(rows)
         rows, flags = rows[flags > 0], flags[flags > 0]
@@ -109,7 +116,10 @@ class Trackings:
         return streams, visits.astype(np.int8), flags & rows_kernel.INSIDE > 0
 
     def rows_of_streams(self, streams: Int32s) -> tuple[Int32s, Int32s]:
-        """Return (query slots, stream slots) of all pairs of some streams, each given once. O(pairs)."""
+        """Return (query slots, stream slots) of all trackings of ``streams``, which has no stream twice.
+
+        Cost: O(trackings of all streams).
+        """
         found = []
         for table in (self._memberships, self._transitions):
             records = table.state.rows[table.kept_rows()]
@@ -118,7 +128,10 @@ class Trackings:
         return np.ascontiguousarray(records["query"]), np.ascontiguousarray(records["stream"])
 
     def set_visits(self, query: int, streams: Int32s, visits: Int8s | int) -> None:
-        """Let streams (each once) be inside, with visits as given (EMITTED, SILENT), no event and nothing pending."""
+        """Make streams members without events; ``streams`` has no stream twice.
+
+        Each stream is inside, with the given visit (EMITTED or SILENT) and without a pending crossing.
+        """
         assert self._table_of(query) is self._memberships, f"query slot {query} is a transition query: nobody is visits"
         queries = np.full(streams.size, query, dtype=np.int32)
         rows = self._memberships.find_or_add(self._options, queries, streams.astype(np.int32))
@@ -126,7 +139,7 @@ class Trackings:
         set_visits(self._memberships.state, self._options, rows, codes)
 
     def flush(self, query: int) -> TrackingEvents:
-        """Tell now what waits in a border query, confirmed when it began."""
+        """Fire the pending crossings of a border query at once; each is confirmed at the moment at which it began."""
         assert self._table_of(query) is self._memberships, f"query slot {query} is a transition query: drop what waits"
         rows = self._rows_of(query)
         rows = rows[self._memberships.flags_of(rows) & rows_kernel.PENDING > 0]
@@ -137,30 +150,31 @@ class Trackings:
         return as_events([(events[:n], values[:n])], self._n_dims, self._n_suppressed() - n_before)
 
     def forget(self, query: int) -> None:
-        """Remove all rows of a query without a word, and note no change: replicas do it by the same command."""
+        """Remove all rows of a query, without events and without noting a change: replicas apply the same command."""
         rows_kernel.remove_all(self._table_of(query).state, self._options, self._rows_of(query))
 
     # -- time ---------------------------------------------------------------------------------------------
 
     def run(self, items: TrackingItems, settled: int, last_times: Int64s | None = None) -> TrackingEvents:
-        """Apply items and tell what is due.
+        """Apply items, fire the pending crossings that are due, and return the events.
 
-        Each pair's items in order of (moment, class, given order), with what waits visits in between: before a later
-        moment than its due, and at its due after the readings. Then all that was due before ``settled``.
+        The items of each tracking apply in order of (moment, class, given order). A pending crossing fires between
+        them: before an item of a later moment than its due, and after the readings at its due. Then all pending
+        crossings fire that are due before ``settled``.
 
         Parameters
         ----------
         items : of registered query slots.
         settled : epoch ms
-            S with this batch.
+            The settled time with this batch.
         last_times : int64[n_streams], epoch ms
-            The last applied reading of each stream slot; its crossings are in ``items`` or were in earlier ones. A
-            cooldown that ended before it is forgotten, which frees the row of a pair that is outside and waits for
-            nothing. None: none is.
+            The last applied reading of each stream slot; its crossings are in ``items`` or were in earlier items. A
+            cooldown that ended before that reading is forgotten. This frees the row of a stream that is outside and
+            has no pending crossing. None: no cooldown is forgotten.
 
         Notes
         -----
-        Cost: O(n log n), and the blocks of rows in which something may be due.
+        Cost: O(n log n), plus the blocks of rows in which a pending crossing may be due.
         """
         columns = as_columns(items)
         seen = _unseen() if last_times is None else last_times
@@ -191,9 +205,9 @@ class Trackings:
     # -- state --------------------------------------------------------------------------------------------
 
     def take_touched(self, query_id_of: Callable[[int], str], ids_of: Callable[[Int32s], Ids]) -> TrackingRows:
-        """Return the pairs changed since the last call, as they are now; remove the rows that hold nothing.
+        """Return the trackings changed since the last call, as they are now; remove the rows in the default state.
 
-        Called once a batch: a row whose pair is gone stays until then.
+        The caller calls it once a batch. A row in the default state stays in the table until then.
         """
         tables = (self._memberships, self._transitions)
         chosen = [(table, pending_kernel.take_touched(table.state)) for table in tables]
@@ -205,7 +219,7 @@ class Trackings:
     def snapshot(
         self, query_id_of: Callable[[int], str], ids_of: Callable[[Int32s], Ids], n_rows: int
     ) -> Iterator[TrackingRows]:
-        """Yield all pairs in pages of at most ``n_rows``."""
+        """Yield all trackings in pages of at most ``n_rows``."""
         for table in (self._memberships, self._transitions):
             rows = table.kept_rows()
             for begin in range(0, rows.size, n_rows):
@@ -214,7 +228,7 @@ class Trackings:
     def put_rows(
         self, rows: TrackingRows, slot_of_query: Callable[[str], int], slots_of_streams: Callable[[Ids], Int32s]
     ) -> None:
-        """Set pairs as another's ``take_touched`` or ``snapshot`` gave them; their queries are registered."""
+        """Set trackings to rows that ``take_touched`` or ``snapshot`` returned; their queries are registered."""
         slots = np.array([slot_of_query(query_id) for query_id in rows.query_ids], dtype=np.int32)
         queries, streams = slots[rows.query_rows], slots_of_streams(rows.ids).astype(np.int32)
         are_transitions = self._options["pattern"][queries] > 0
@@ -267,10 +281,10 @@ class Trackings:
         return self._memberships.count(rows_kernel.N_SUPPRESSED)
 
     def _check(self) -> None:
-        """State every invariant of the pairs; for tests."""
+        """State every invariant of the trackings; for tests."""
         for table, are_transitions in ((self._memberships, False), (self._transitions, True)):
             table._check(self._options)
-            # A row is in the table of its query's kind.
+            # Rows of transition queries are in one table, and rows of all other queries in the other.
             queries = table.state.rows["query"][table.kept_rows()]
             assert ((self._options["pattern"][queries] > 0) == are_transitions).all()
 

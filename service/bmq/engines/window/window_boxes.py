@@ -1,6 +1,6 @@
-"""The boxes of window joins in an index, as queries come and go.
+"""The boxes of window joins in an index, while commands add and remove queries.
 
-Knows boxes by number, and what the readings of a window bring to each axis of their space (`window_space`).
+The module knows boxes by number, and the contribution of each reading to each axis of their space (`window_space`).
 """
 
 from collections.abc import Callable
@@ -12,19 +12,21 @@ from bmq.engines.window.window_space import TIME, Axis, FlatBoxes, Measure, boxe
 from bmq.index.base import MatchIndex
 from bmq.records import Float64s, Int32s, JoinQuery
 
-MOST_PARTS = 8  # of a union: each is a search for each new reading; more would leave out little that fewer do not
-EVERYWHERE: Float64s = np.array([[-np.inf], [np.inf]])  # a union that leaves out nothing
-NONE = -1  # in place of a query's slot: the box is free
+# Intervals of a union. Each interval costs a search for each new reading; more intervals would exclude little more.
+MOST_PARTS = 8
+EVERYWHERE: Float64s = np.array([[-np.inf], [np.inf]])  # a union that excludes nothing
+NONE = -1  # instead of a query's slot: the box is free
 
 
 class WindowBoxes:
     """The boxes of all queries, by number, in one index.
 
-    Axes come with the first query that needs them; then the index is built anew. They go when no query is left.
+    The first query that needs an axis adds it, and then the index is built anew. The axes are removed together when the
+    last query is removed.
 
     Parameters
     ----------
-    make_index : for how many dimensions.
+    make_index : makes an index of the given number of dimensions.
 
     Attributes
     ----------
@@ -45,7 +47,7 @@ class WindowBoxes:
 
     @property
     def n_live(self) -> int:
-        """How many conjunctions are in the index."""
+        """The number of boxes in the index."""
         return self._n_boxes - len(self._free)
 
     @property
@@ -55,12 +57,12 @@ class WindowBoxes:
         return n_bytes + sum(index.nbytes for index in self._by_side.values())
 
     def put(self, slot: int, query: JoinQuery) -> None:
-        """Add a query. It goes into the index when that is next asked, together with all others that came."""
+        """Add a query. It is pending until `settle` puts the boxes of all new queries into the index together."""
         self._queries[slot] = query
         self._pending[slot] = None
 
     def remove(self, slot: int) -> None:
-        """Forget a query."""
+        """Remove a query."""
         del self._queries[slot]
         if slot in self._pending:
             del self._pending[slot]
@@ -75,7 +77,7 @@ class WindowBoxes:
             self._clear(())
 
     def settle(self) -> None:
-        """Put into the index what came since the last call."""
+        """Put the boxes of the pending queries into the index."""
         if not self._pending:
             return
         new = flat_boxes(self._pending, self._queries, self.axes)
@@ -89,9 +91,10 @@ class WindowBoxes:
     # -- questions ----------------------------------------------------------------------------------------
 
     def parts_of(self, side: int, window: Window) -> Float64s:
-        """Return what readings of one side bring to each axis, float64[d, n]; coordinates are left less right.
+        """Return the part of each reading of one side in the coordinate of each axis, float64[d, n].
 
-        -inf on the left and inf on the right is no number. The axis of ranks has zeros: ranks are of pairs.
+        The coordinate of a pair is its left part less its right part. A reading without a number has the part -inf on
+        the left and inf on the right. The axis of ranks has zeros, because only a pair has a rank.
         """
         parts = np.zeros((len(self.axes), len(window)))
         for k, axis in enumerate(self.axes):
@@ -103,13 +106,13 @@ class WindowBoxes:
                 parts[k] = -column if axis.measure is Measure.RIGHT else column
                 if side == 1:
                     parts[k][column == -np.inf] = np.inf
-            elif isinstance(of_side, str) and of_side in window.keys:  # else the last query that compared it has gone
+            elif isinstance(of_side, str) and of_side in window.keys:  # else no query compares it any more
                 keys = window.keys[of_side]
                 parts[k] = np.where(keys < 0, -np.inf if side == 0 else np.inf, keys)
         return parts
 
     def unions(self) -> list[Float64s]:
-        """Return, for each axis, where boxes are at all: disjoint intervals, float64[2, k] with k <= `MOST_PARTS`."""
+        """Return for each axis the union of all boxes on it: disjoint intervals, float64[2, k], k <= `MOST_PARTS`."""
         if self._unions is None:
             live = self.ends[: self._n_boxes][self.query_by_box[: self._n_boxes] != NONE]
             self._unions = [_union(live[:, k, 0], live[:, k, 1]) for k in range(len(self.axes))]
@@ -198,7 +201,7 @@ class WindowBoxes:
 
 
 def _union(lo: Float64s, hi: Float64s) -> Float64s:
-    """Return the union of [lo, hi) as disjoint intervals; where they are too many, the smallest gaps are closed."""
+    """Return the union of [lo, hi) as disjoint intervals; if they are more than `MOST_PARTS`, it closes small gaps."""
     if not lo.size:
         return np.empty((2, 0))
     order = np.argsort(lo)

@@ -1,6 +1,6 @@
-"""The window joins of two feeds: what they find is made into events.
+"""The window joins of two feeds: turn the pairs that they find into events.
 
-The windows themselves are the feeds' (`JoinFeed.window`), since a feed may be joined with several others.
+The feeds own the windows (`JoinFeed.window`), because a feed may be joined with several others.
 """
 
 from collections.abc import Mapping
@@ -9,11 +9,13 @@ from dataclasses import replace
 import numpy as np
 
 from bmq.engines.band.band_channels import Changes
-from bmq.engines.joins.join_feed import Arrivals, JoinFeed
+from bmq.engines.joins.join_feed import JoinFeed
 from bmq.engines.joins.join_keys import KeyTable
+from bmq.engines.joins.join_states import Arrivals
 from bmq.engines.joins.joined_pair_events import JoinedPairEvents
 from bmq.engines.window.window_join import Window, WindowJoin, WindowPairs
 from bmq.records import NEVER, Bools, Int32s, Int64s, JoinQuery, Reason, Sign, Where
+from bmq.records.column_records import take
 
 
 class WindowChannel:
@@ -21,7 +23,7 @@ class WindowChannel:
 
     Attributes
     ----------
-    since : slot -> the numbers of the left and the right reading from which a query counts.
+    since : slot -> the numbers of the first left and the first right reading that count for the query.
     """
 
     def __init__(self, left: JoinFeed, right: JoinFeed) -> None:
@@ -32,18 +34,18 @@ class WindowChannel:
         self._join = WindowJoin(n_columns[0], n_columns[1])
 
     def put(self, slot: int, query: JoinQuery, since: tuple[int, int]) -> None:
-        """Register a query, in place of the one in its slot if there is one."""
+        """Register a query; it replaces the query in its slot if there is one."""
         for feed, number in zip(self._feeds, since, strict=True):
             feed.count_from(number)
-        if slot in self.since:  # after it counts, lest nothing were counted for a moment, and the windows emptied
+        if slot in self.since:  # after `count_from`: a feed without window joins drops its window
             self.remove(slot)
         self.since[slot] = since
         self._queries[slot] = query
-        # One that is not enabled finds nothing, and still keeps what it may find later.
+        # A disabled query finds no pairs, but keeps its windows, because an edit may enable it again.
         self._join.put(slot, query if query.enabled else replace(query, alternatives=()), since)
 
     def remove(self, slot: int) -> None:
-        """Forget the query in a slot, if it has one."""
+        """Remove the query in ``slot``, if there is one."""
         if self.since.pop(slot, None) is None:
             return
         del self._queries[slot]
@@ -54,13 +56,16 @@ class WindowChannel:
     def find(
         self, changes: Changes, left: Arrivals, right: Arrivals, dues: Mapping[int, int]
     ) -> tuple[list[JoinedPairEvents], int]:
-        """Return the pairs that the readings of a batch make, and how many candidates were looked at.
+        """Return the pairs of the readings of a batch, and the number of tested candidates.
 
-        dues : of queries that end in this batch, by slot, epoch ms.
+        Parameters
+        ----------
+        dues : slot -> epoch ms at which the query ends, for the queries that end in this batch. Their pairs with a
+            later event time are left out.
         """
         if not self.since or not (len(left.read) or len(right.read)):
             return [], 0
-        keys = KeyTable()  # no number outlives the batch, and so no text that windows hold no more
+        keys = KeyTable()  # one for each batch, so that it keeps no texts of readings that left the windows
         windows = [self._window(0, changes.left.positions, keys), self._window(1, changes.right.positions, keys)]
         found = self._join.find(windows[0], windows[1], self._fits)
         events = self._events(found, windows, left, right)
@@ -70,11 +75,11 @@ class WindowChannel:
             order = np.argsort(slots)
             at = np.minimum(np.searchsorted(slots[order], events.queries), slots.size - 1)
             late = (slots[order][at] == events.queries) & (events.event_times > ends[order][at])
-            events = events.at(np.flatnonzero(~late))
+            events = take(events, ~late)
         return [events], found.visits
 
     def needed(self, side: int, settled_other: int) -> int:
-        """Return how many of a feed's readings, from the oldest on, no query needs any more."""
+        """Return how many of the oldest readings in a feed's window no query needs any more."""
         feed = self._feeds[side]
         if not self.since:
             return len(feed.window)
@@ -118,7 +123,7 @@ class WindowChannel:
             np.full(n, Sign.NONE, dtype=np.int8),
             np.full(n, Reason.MOVED, dtype=np.int8),
             np.full(n, NEVER, dtype=np.int64),
-            self._feeds[0].window.at(rows[0].astype(np.int64)),
-            self._feeds[1].window.at(rows[1].astype(np.int64)),
+            take(self._feeds[0].window, rows[0]),
+            take(self._feeds[1].window, rows[1]),
             record_times,
         )

@@ -1,10 +1,10 @@
-"""Window joins of two feeds: which pairs of readings within sliding windows satisfy which queries.
+"""Window joins of two feeds: find the pairs of readings within sliding windows that satisfy a query.
 
-Spatial Join CQ: pairs of readings are points, the queries' conjunctions are boxes.
+Spatial Join CQ: pairs of readings are points, and the conjunctions of the queries are boxes.
 
     windows ─► pairs that boxes hold (window_search) ─► since, where ─► in order
 
-Knows rows and slots. What a window still holds is for its owner to say, who asks `WindowJoin.keep`.
+The module knows rows and slots. The owner of a window removes readings from it; `WindowJoin.keep` returns how many.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from bmq.records import NEVER, Bools, Int32s, Int64s, JoinQuery
 __all__ = ["Window", "WindowJoin", "WindowPairs"]
 
 COSTS = Costs()
-ALL_GONE = 2**63 - 1  # the number of a first reading that never comes
+ALL_GONE = 2**63 - 1  # the number of a reading that never comes
 
 
 _Found = tuple[Int32s, Int32s, Int32s]  # queries, left rows, right rows
@@ -33,8 +33,8 @@ class WindowJoin:
     Parameters
     ----------
     n_left_columns, n_right_columns : columns of a window of each side.
-    make : makes an index of so many dimensions.
-    cluster, costs : as in `window_search`; tests make clusters small, and one way free.
+    make : makes an index of the given number of dimensions.
+    cluster, costs : as in `window_search`; tests make clusters small, and one way of the search free.
 
     Notes
     -----
@@ -67,7 +67,7 @@ class WindowJoin:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the indexes, and of what is kept by slot."""
+        """Bytes of the indexes and of the columns by slot."""
         by_slot = (self._since, self._longest_ms, self._longest_count, self._has_where)
         return self._boxes.nbytes + sum(column.nbytes for column in by_slot)
 
@@ -77,8 +77,8 @@ class WindowJoin:
         Parameters
         ----------
         slot : a small number that is not in use.
-        query : one without alternatives finds nothing; windows are kept for it, though.
-        since : the number of the first reading of each side that counts.
+        query : if it has no alternatives, it finds no pairs, but its windows are kept.
+        since : the number of the first reading of each side that counts for the query.
 
         Raises
         ------
@@ -104,7 +104,7 @@ class WindowJoin:
         self._boxes.put(slot, query)
 
     def remove(self, slot: int) -> None:
-        """Forget a query.
+        """Remove a query.
 
         Raises
         ------
@@ -116,18 +116,17 @@ class WindowJoin:
         self._boxes.remove(slot)
 
     def find(self, left: Window, right: Window, fits: Fits) -> WindowPairs:
-        """Return the pairs whose later reading is new, that is, has a position from 0 on.
+        """Return the pairs whose later reading is new, that is, has a position of at least 0.
 
         Parameters
         ----------
-        fits : asked with a side, a condition and codes of attributes, tells which of the codes it fits; it is asked
-            once a call for a condition.
+        fits : returns which attribute codes fit a condition of a side; called once for each condition.
 
         Notes
         -----
-        The earlier reading is in the time window of its side, unless it has the later event time: then the window of
-        the later reading's side decides. It is in a counted window while it is among that many last readings of its
-        feed.
+        Time windows: the reading with the earlier event time must be within the time window of its own side, no matter
+        which of the two was applied first. Counted windows: the reading that was applied earlier must be among the last
+        n readings of its feed when the later reading is applied, if its side has a counted window of n readings.
         """
         windows = left, right
         self._boxes.settle()
@@ -155,10 +154,10 @@ class WindowJoin:
 
         Parameters
         ----------
-        event_times : int64[n], epoch ms, in the order of application.
-        first : the number of the first of them.
-        settled_other : epoch ms before which the other feed's readings have come, those out of order aside; NEVER:
-            not known.
+        event_times : int64[n], epoch ms of the readings in the window, in the order of application.
+        first : the number of the first reading in the window.
+        settled_other : the settled time of the other feed, epoch ms. Its readings before this time have been applied,
+            except readings out of order. NEVER: not known.
         """
         rows = np.arange(event_times.size)
         needed: Bools = rows >= event_times.size - self._longest_count[side].max(initial=0)
@@ -182,11 +181,11 @@ def _at(found: _Found, rows: Bools) -> _Found:
 
 
 def _in_order(parts: list[_Found], windows: tuple[Window, Window]) -> _Found:
-    """Return all pairs as `WindowPairs` orders them, each once: several boxes of a query may hold it."""
+    """Return all pairs in the order of `WindowPairs`, each once: several boxes of a query may hold the same pair."""
     queries, left_rows, right_rows = (np.concatenate([part[k] for part in parts]) for k in range(3))
     left, right = windows[0].positions[left_rows], windows[1].positions[right_rows]
     later = np.maximum(left, right)
-    # All that are earlier than one reading are of one feed, so their rows are in order, too.
+    # The earlier readings of one later reading are all of one feed, so their rows are in order of their positions.
     within = (queries.astype(np.int64) << 32) | np.where(left < right, left_rows, right_rows)
     order = np.argsort(within)
     order = order[np.argsort(later[order], kind="stable")]

@@ -1,11 +1,11 @@
-"""Which pairs of readings a cluster is made of: for each new reading, ranges of the other side in some order.
+"""Find the pairs of readings to test: for each new reading, ranges of the other side in some order.
 
-A pair has to be near in time, or in rank, or in a band, or equal in a field, if every query asks for that. So the other
-side is sorted by what leaves the fewest pairs, and each new reading meets a few ranges of it:
+If every query asks for it, a pair must be near in time or in rank, or in a band, or equal in a field. So the other side
+is sorted by the axis that leaves the fewest pairs, and each new reading meets a few ranges of this order:
 
     right.price   8 [ 9   9.5   10.2   11 ]  14   20        new left.price 10, bands within -1 to 1
 
-Knows rows, and axes as columns of numbers; not what they mean.
+The module knows rows, and axes as columns of numbers. It does not know what an axis means.
 """
 
 from typing import NamedTuple
@@ -15,12 +15,14 @@ import numpy as np
 from bmq.kernels.window.pair_points import LARGEST
 from bmq.records import Float64s, Int64s
 
-N_SAMPLED = 4  # new readings whose pairs are counted on each axis, to find which leaves the fewest
-WORTH = 0.5  # of the pairs: what an axis must leave at most to be sorted; what it leaves out costs less to look at
+N_SAMPLED = 4  # new readings whose pairs are counted on each axis, to find the axis that leaves the fewest
+# An axis is sorted only if it leaves less than this part of the pairs. If it leaves more, a test of the excluded pairs
+# costs less than the sort.
+WORTH = 0.5
 
 
 class Ranges(NamedTuple):
-    """Ranges of ``order``, rows of the other side, and the row of the new reading that each belongs to."""
+    """Ranges of ``order``, which holds rows of the other side, and for each range the row of its new reading."""
 
     begins: Int64s
     ends: Int64s
@@ -29,20 +31,20 @@ class Ranges(NamedTuple):
 
     @property
     def n_pairs(self) -> int:
-        """How many pairs the ranges hold."""
+        """The number of pairs in the ranges."""
         return int(np.maximum(self.ends - self.begins, 0).sum())
 
 
 class Asked(NamedTuple):
-    """One side's new readings and what may be on the other.
+    """The new readings of one side, and the readings of the other side that may be in a pair with them.
 
     Attributes
     ----------
     side : of the new readings: 0 left, 1 right.
     readings : int64[m], rows of the new readings, ascending.
-    others : int64[n], rows of the other side that may take part, ascending.
-    newest : int64[m], only rows of the other side below this one were applied before the reading.
-    longest : most readings of the other side that any query looks back to; None: no limit.
+    others : int64[n], rows of the other side that may be in a pair, ascending.
+    newest : int64[m], for each new reading: rows of the other side below it were applied before the reading.
+    longest : the largest number of readings of the other side that a query looks back to; None: no limit.
     """
 
     side: int
@@ -58,19 +60,19 @@ def narrowest(
     rights: Float64s,
     unions: list[Float64s],
 ) -> Ranges:
-    """Return the ranges that hold the fewest pairs, among them all that any query can want.
+    """Return ranges with few pairs that contain every pair that can satisfy a query.
 
     Parameters
     ----------
     lefts, rights : float64[d, n_left], float64[d, n_right]
-        What the readings bring to each axis.
+        The parts of the readings on each axis, as of `WindowBoxes.parts_of`.
     unions : float64[2, k] for each axis
-        Where coordinates can be; [-inf, inf) where nothing is left out.
+        The intervals that contain the boxes of all queries; [-inf, inf) excludes nothing.
 
     Notes
     -----
-    The axis is chosen by how many pairs it leaves to some of the readings; one order is sorted, if any. An axis that
-    leaves most of them is not worth it. O(d n + (n + m) log n).
+    The function counts the pairs that each axis leaves to some of the readings, and sorts by the axis that leaves the
+    fewest. If this axis still leaves most pairs, it sorts by no axis. O(d n + (n + m) log n).
     """
     in_order = _by_order_of_application(asked)
     best, fewest = -1, in_order.n_pairs // asked.readings.size * WORTH
@@ -86,7 +88,7 @@ def narrowest(
 
 
 def _pairs_of_some(asked: Asked, left: Float64s, right: Float64s, union: Float64s) -> float:
-    """Return how many pairs of a new reading are in a union, in the mean of some."""
+    """Return the mean number of pairs of a new reading in a union, over a sample of the new readings."""
     some = asked.readings[:: 1 + asked.readings.size // N_SAMPLED, None]
     with np.errstate(invalid="ignore", over="ignore"):
         points = left[some] - right[asked.others] if asked.side == 0 else left[asked.others] - right[some]
@@ -108,19 +110,20 @@ def _by_axis(asked: Asked, left: Float64s, right: Float64s, union: Float64s) -> 
     order = np.argsort(found)
     in_order = found[order]
     begins, ends = [], []
-    # From the lowest range to the highest: what a left reading meets is below it by the coordinate.
+    # Ranges ascend. A right reading is its left reading less the coordinate, so for new left readings the intervals go
+    # from the highest to the lowest.
     for lo, hi in union.T[:: 1 if asked.side == 1 else -1].tolist():
-        # A rounded difference is in [lo, hi) only if the exact one is above the float below lo; and what is computed
-        # from the ends here is rounded, too. A range may hold too much, never too little.
+        # A rounded difference is in [lo, hi) only if the exact difference is above the float below lo. The sums below
+        # are rounded, too, so both are widened by one float. A range may hold too many readings, and never too few.
         with np.errstate(invalid="ignore", over="ignore"):
             above = np.nextafter(lo, -np.inf)
             least, most = (sought + above, sought + hi) if asked.side == 1 else (sought - hi, sought - above)
             least, most = np.nextafter(least, -np.inf), np.nextafter(most, np.inf)
         begins.append(np.searchsorted(in_order, least, side="left"))
         ends.append(np.searchsorted(in_order, most, side="right"))
-        # What is no number is nowhere on an axis of which something is left out.
+        # A reading without a number is in no box on an axis that excludes something.
         ends[-1][~np.isfinite(sought)] = 0
         if len(begins) > 1:
-            begins[-1] = np.maximum(begins[-1], ends[-2])  # one pair is not to be in two ranges
+            begins[-1] = np.maximum(begins[-1], ends[-2])  # no pair may be in two ranges
     readings = np.repeat(asked.readings, union.shape[1])
     return Ranges(np.stack(begins, 1).ravel(), np.stack(ends, 1).ravel(), asked.others[order], readings)

@@ -1,4 +1,4 @@
-"""What a window join is asked with, and what it answers: windows, pairs, and the conditions on their attributes."""
+"""The input and the output of a window join: windows, pairs, and the conditions on the attributes of readings."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 
 from bmq.records import Bools, Float64s, Int32s, Int64s, JoinQuery, Where
 
-# Asked with a side, a condition and codes of attributes, tells which of the codes it fits.
+# (side, condition, attribute codes) -> bool[n], which codes fit the condition.
 Fits = Callable[[int, Where, Int32s], Bools]
 
 
@@ -19,12 +19,11 @@ class Window:
     ----------
     columns : float64[c, n], the feed's dimensions, then its attributes as numbers; -inf: no number.
     event_times : int64[n], epoch ms.
-    codes : int32[n], of the attributes; zeros where the feed has none.
-    keys : field -> int64[n], equal numbers for equal texts; -1: equal to nothing. For each field that is compared.
-    first : the number of row 0 among all readings that were ever applied of the feed; the others follow.
-    positions : int64[n], ascending, where each stands in the merged sequence of both feeds; negative: before this
-        batch.
-    own : bool[n], whether it may be part of a pair here.
+    codes : int32[n], of the attributes; zeros if the feed has no attributes.
+    keys : for each compared field: field -> int64[n], equal numbers for equal texts; -1: equal to nothing.
+    first : the number of row 0 among all applied readings of the feed; the numbers of the other rows follow.
+    positions : int64[n], ascending, the position in the merged sequence of both feeds; negative: before this batch.
+    own : bool[n], whether the reading may be in a pair of this shard.
     """
 
     columns: Float64s
@@ -41,10 +40,13 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class WindowPairs:
-    """Pairs of rows of two windows, and the query that each satisfies; visits: candidates looked at.
+    """Pairs of rows of two windows, and the query that each pair satisfies.
 
-    queries, left_rows, right_rows : int32[k], by the position of the later reading, the query's slot, and the position
-        of the earlier reading.
+    Attributes
+    ----------
+    queries, left_rows, right_rows : int32[k], in order of the position of the later reading, then of the query's slot,
+        then of the position of the earlier reading.
+    visits : the number of tested candidates.
     """
 
     queries: Int32s
@@ -54,12 +56,13 @@ class WindowPairs:
 
 
 class WindowConditions:
-    """The conditions of queries, for the readings of two windows; each is worked out once, when first asked about.
+    """The conditions of queries for the readings of two windows; each condition is evaluated once, at its first use.
 
     Parameters
     ----------
-    queries : by slot.
+    queries : slot -> query.
     has_where : bool[2, n_slots], whether a query has a condition on a side.
+    fits : see `Fits`.
     """
 
     def __init__(
@@ -69,7 +72,7 @@ class WindowConditions:
         self._has_where = has_where
         self._windows = windows
         self._fits = fits
-        self._codes: dict[int, tuple[Int32s, Int64s]] = {}  # side -> codes, and which of them each row has
+        self._codes: dict[int, tuple[Int32s, Int64s]] = {}  # side -> distinct codes, and by row its place in them
         self._fitting: dict[tuple[int, Where], Bools] = {}
 
     def fit(self, side: int, queries: Int32s, rows: Int32s) -> Bools:

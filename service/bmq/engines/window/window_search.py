@@ -1,17 +1,17 @@
-"""Which boxes hold which pairs of a new reading and one that came before, in the cheaper of two ways.
+"""Find the boxes that hold a pair of a new reading and an earlier reading, in the cheaper of two ways.
 
     pairs ask boxes:   ranges of pairs ─► clusters of points ─► index of all boxes
     boxes ask windows: new readings ─► index of boxes on their side's columns ─► each box asks for a range of the window
 
-The first is for few pairs, be it that the bands are narrow or that fields have to be equal; the second for few boxes,
-as where queries select on the new reading's side.
+The first way is cheaper for few pairs, for example if the bands are narrow or if fields must be equal. The second way
+is cheaper for few boxes, for example if the queries select on the new reading's side.
 
 Notes
 -----
 Source: Lim et al., *Continuous Query Processing in Data Streams Using Duality of Data and Queries*, SIGMOD 2006,
-sections 5 and 6. Departures: pairs that no query can want are not made at all (`window_ranges`). A cluster of many
-pairs of one reading is looked up by that reading, which is most of what its bounding box says; then each query found
-asks the sorted window, in place of each pair asking the index.
+sections 5 and 6. Departures: pairs that can satisfy no query are not made at all (`window_ranges`). For a cluster of
+many pairs of one reading, the index is searched by that reading instead of the cluster's bounding box, which is mostly
+determined by the reading. Then each box that was found searches the sorted window, instead of each pair the index.
 """
 
 from collections.abc import Iterator
@@ -28,20 +28,20 @@ from bmq.kernels.window.sorted_windows import sort_window
 from bmq.kernels.window.window_probe import Others, Probes, probe
 from bmq.records import Bools, Int32s, Int64s
 
-# Pairs that are joined with the index at a time: 8 bytes an axis each, so some megabytes.
+# Pairs that are searched in the index at a time: 8 bytes an axis for each pair, so some megabytes.
 CLUSTER = 1 << 16
 
 
 class Costs(NamedTuple):
-    """What things cost in nanoseconds: which way is cheaper depends on it, the answers do not.
+    """Costs in nanoseconds. They decide which way is taken, and never the answers.
 
     Attributes
     ----------
-    pair : of a pair that asks the index, times the root of the number of boxes: 4 us at 10,000 boxes of nine intervals
-        each, and 12 at 100,000.
-    sort : of sorting a reading of a window by a column, and of the sets.
-    box : of a box that searches six sorted axes.
-    reading : of a box for each reading of a window, as its words are intersected.
+    pair : a search of the index by a pair, divided by the root of the number of boxes: a search takes 4 us at 10,000
+        boxes of nine intervals each, and 12 us at 100,000.
+    sort : to sort one reading of a window by a column, and to build the sets of bits.
+    box : a search of six sorted axes by a box.
+    reading : for each box and each reading of a window, to intersect the words of the sets.
     """
 
     pair: float = 40.0
@@ -51,7 +51,7 @@ class Costs(NamedTuple):
 
 
 class Held(NamedTuple):
-    """Boxes, and the rows of the pairs that they hold; visits: candidates looked at."""
+    """Boxes, the rows of the pairs that they hold, and the number of tested candidates."""
 
     boxes: Int32s
     left_rows: Int32s
@@ -64,9 +64,9 @@ class WindowSearch:
 
     Parameters
     ----------
-    boxes : settled.
-    since : the numbers of the first left and right reading that may count.
-    cluster : as the constant.
+    boxes : after `WindowBoxes.settle`.
+    since : the numbers of the first left and right reading that count for any query.
+    cluster : pairs that are searched at a time, as `CLUSTER`.
     costs : as measured; tests make one way free.
     """
 
@@ -89,11 +89,11 @@ class WindowSearch:
         self._rank_axis = boxes.axes.index(RANK) if RANK in boxes.axes else -1
         self._ranks = EVERYWHERE
         if RANK in boxes.axes:
-            # Ranks are of pairs: they limit how far to look back, and are no order of readings.
+            # Only a pair has a rank: ranks limit how far to look back, but readings cannot be sorted by them.
             self._ranks, self._unions[self._rank_axis] = self._unions[self._rank_axis], EVERYWHERE
 
     def held(self) -> Iterator[Held]:
-        """Yield what boxes hold; no pair comes twice for a box."""
+        """Yield the boxes and the pairs that they hold; no (box, pair) comes twice."""
         for side in range(2):
             asked = self._asked(side)
             if not (asked.readings.size and asked.others.size):
@@ -109,7 +109,7 @@ class WindowSearch:
                 yield self._boxes_ask(asked, boxes, starts, stops)
 
     def _pairs_are_cheaper(self, asked: Asked, n_pairs: int, n_boxes: int) -> bool:
-        """Return whether so many pairs cost less to ask about than so many boxes, counted for each new reading."""
+        """Return whether the search by ``n_pairs`` pairs costs less than by ``n_boxes`` (new reading, box)."""
         costs, size = self._costs, asked.others.size
         n_sorted = len(self._orders(asked.side)[1])
         by_boxes = n_sorted * size * costs.sort + n_boxes * (costs.box + size * costs.reading)
@@ -130,7 +130,7 @@ class WindowSearch:
     # -- pairs ask boxes ----------------------------------------------------------------------------------
 
     def _pairs_ask(self, asked: Asked, ranges: Ranges) -> Iterator[Held]:
-        # Which of the new readings each range belongs to.
+        # By range: `newest` of its new reading.
         newest = asked.newest[np.searchsorted(asked.readings, ranges.readings)]
         start = (0, 0)
         while start[0] < ranges.begins.size:
@@ -149,7 +149,7 @@ class WindowSearch:
     # -- boxes ask windows --------------------------------------------------------------------------------
 
     def _boxes_of_side(self, asked: Asked) -> tuple[Int32s, Int64s, Int64s]:
-        """Return boxes, and which of them hold each new reading on its side's columns: a range for each."""
+        """Return (boxes, starts, stops): for each new reading the range of boxes that hold it on its side's columns."""
         index, axes = self._boxes.by_side(asked.side), self._boxes.axes_of(asked.side)
         if index is None:
             live = self._boxes.live()
@@ -174,9 +174,15 @@ class WindowSearch:
         return Held(found[0], *((readings, others) if asked.side == 0 else (others, readings)), visits)
 
     def _orders(self, side: int) -> tuple[list[int], list[int], Int64s]:
-        """Return the axes that depend on the other side's reading, those by which to sort, and which serves each.
+        """Return the axes that depend on the other side's reading, and the orders of the window for them.
 
-        Bands on the same column of that side are by one order, and so is what is asked of a left column alone.
+        Bands on the same column of that side share one order, and so does an axis of a left column alone.
+
+        Returns
+        -------
+        axes : the axes that depend on the reading of the other side, except the axis of ranks.
+        columns : for each order, the axis whose part it sorts by.
+        orders : int64, for each of ``axes`` the number of its order.
         """
         numbers: dict[tuple[Measure, int | str | None], int] = {}
         axes: list[int] = []

@@ -1,14 +1,14 @@
-"""Conjunctions of window joins as boxes of one space, in which a pair of readings is a point.
+"""Conjunctions of window joins as boxes in one space, in which a pair of readings is a point.
 
     axis                            coordinate of (l, r)          box of a query
     column of one side              l.qty                         [10, 20)
     difference of two columns       l.price - r.price             [-1, 1]: a band
-    equality of two fields          l.symbol - r.symbol           [0, 0], texts being numbers
+    equality of two fields          l.symbol - r.symbol           [0, 0], each text is a number
     time                            r's time - l's time           [-right window, left window]
     rank                            +k or -k                      [-right count, left count]
 
-Rank: the earlier of the two was the k-th last reading of its feed when the later one was applied; k is positive
-where the earlier one is the left one.
+Rank: when the later reading was applied, the earlier reading was the k-th last reading of its feed. The coordinate is
++k if the left reading is the earlier one, and -k if the right reading is.
 
 Notes
 -----
@@ -16,10 +16,10 @@ Source: Lim et al., *Continuous Query Processing in Data Streams Using Duality o
 section 6. Departures:
 
 - A band is an interval of the difference, exact to the last bit. The paper keeps the two columns as axes, on which a
-  band is a diagonal stripe, and cuts it into four boxes (object decomposition). These hold more than the stripe, a
-  query counts up to four times, and what is found has to be tested again.
-- Time and rank are signed, so that one axis serves the windows of both sides; windows of all lengths and kinds are
-  in one index.
+  band is a diagonal stripe, and cuts it into four boxes (object decomposition). These boxes hold more than the stripe,
+  a query has up to four of them, and each pair that is found has to be tested again.
+- Time and rank are signed, so that one axis serves the windows of both sides. Windows of all lengths and kinds are in
+  one index.
 """
 
 import math
@@ -33,8 +33,8 @@ from bmq.records import Conjunction, JoinQuery
 EQUAL = (0.0, math.nextafter(0.0, 1.0))
 
 
-class Measure(IntEnum):  # and no plain Enum, whose hash is computed in Python: a registration takes some dozens
-    """What an axis is of."""
+class Measure(IntEnum):  # not a plain Enum, whose hash runs in Python: a registration needs some dozens
+    """The quantity that an axis measures."""
 
     LEFT = 0  # a column of the left reading
     RIGHT = 1
@@ -45,7 +45,7 @@ class Measure(IntEnum):  # and no plain Enum, whose hash is computed in Python: 
 
 
 class Axis(NamedTuple):
-    """An axis: what it measures, of which columns or fields; None: of none."""
+    """An axis: its measure, and the left and right column or field; None: the measure has no such column or field."""
 
     measure: Measure
     left: int | str | None = None
@@ -56,11 +56,11 @@ TIME = Axis(Measure.TIME)
 RANK = Axis(Measure.RANK)
 
 Interval = tuple[float, float]  # half-open
-Box = dict[Axis, Interval]  # what is not there is unbounded
+Box = dict[Axis, Interval]  # a box is unbounded on an axis that it does not name
 
 
 def boxes_of(query: JoinQuery) -> list[Box]:
-    """Return the boxes of a query: one for each conjunction that can hold at all."""
+    """Return the boxes of a query: one for each conjunction that some pair can satisfy."""
     of_all = _intervals_of_all(query)
     boxes = [_box(conjunction, of_all) for conjunction in query.alternatives]
     return [box for box in boxes if all(lo < hi for lo, hi in box.values())]
@@ -92,7 +92,7 @@ def _box(conjunction: Conjunction, of_all: Box) -> Box:
     for band in conjunction.bands:
         axis = Axis(Measure.BAND, band.left, band.right)
         lo, hi = box.get(axis, (-math.inf, math.inf))
-        # Not -inf, which stands for "no number": even a band without ends asks for two numbers.
+        # Not -inf, which means "no number": a band without ends still needs two numbers.
         box[axis] = (max(lo, band.lo, -LARGEST), min(hi, _behind(band.hi)))
     return box
 
@@ -102,10 +102,14 @@ def _behind(end: float) -> float:
 
 
 class FlatBoxes(NamedTuple):
-    """Boxes as lists of numbers: a hundred thousand dicts of tuples keep the garbage collector busy for seconds.
+    """Boxes as lists of numbers, because a hundred thousand dicts of tuples cost the garbage collector seconds.
 
-    axes : of the space. slots, sizes : a row a box, its query and how many intervals it has. places, lo, hi : a row an
-        interval, its axis and its ends. without : queries that have no box.
+    Attributes
+    ----------
+    axes : of the space.
+    slots, sizes : for each box, the slot of its query and the number of its intervals.
+    places, lo, hi : for each interval, the place of its axis in ``axes``, and its ends.
+    without : slots of queries that have no box.
     """
 
     axes: tuple[Axis, ...]
@@ -118,7 +122,7 @@ class FlatBoxes(NamedTuple):
 
 
 def flat_boxes(slots: Iterable[int], queries: Mapping[int, JoinQuery], axes: tuple[Axis, ...]) -> FlatBoxes:
-    """Return the boxes of the queries in ``slots``; axes that come to ``axes`` stand behind."""
+    """Return the boxes of the queries in ``slots``; new axes follow ``axes``."""
     place_of = {axis: k for k, axis in enumerate(axes)}
     flat = FlatBoxes((), [], [], [], [], [], [])
     for slot in slots:
