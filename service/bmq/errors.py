@@ -1,14 +1,14 @@
-"""Every error this service raises on purpose.
+"""Every error that this service raises on purpose.
 
 ServiceError
 ├── ConfigError       the process cannot start; exit code 2
 ├── SetupError        something outside is missing (Java, a jar, a broker, a port); exit code 1
 ├── ControlError      one control command is refused with a code of docs/wire-format.md; the job goes on
-├── ReadingError      one record is no reading; it becomes a dead letter with a code; the job goes on
+├── ReadingError      one record is not a reading; it becomes a dead letter with a code; the job goes on
 └── StateError        the saved state cannot be used; the job stops
 
-This module knows the errors and nothing else. Each message says the value, the rule and the way out;
-the outer layer adds where (topic, partition, offset) and what happened to the rest.
+This module knows the errors and nothing else. Each message has the value, the rule and the way out. The outer layer
+adds the place (topic, partition, offset) and the effect on everything else.
 """
 
 from enum import StrEnum
@@ -21,7 +21,7 @@ class ServiceError(Exception):
 
 
 class ConfigError(ServiceError):
-    """The configuration cannot be used; nothing was started."""
+    """The configuration cannot be used; the process has started nothing."""
 
     exit_code = 2
 
@@ -31,7 +31,7 @@ class SetupError(ServiceError):
 
 
 class StateError(ServiceError):
-    """The saved state cannot be used. The job stops, since going on would lose memberships."""
+    """The saved state cannot be used. The job stops, because it would lose memberships if it went on."""
 
 
 class ControlCode(StrEnum):
@@ -51,7 +51,7 @@ class ControlCode(StrEnum):
 
 
 class ControlError(ServiceError):
-    """One control command was refused. Nothing else changed."""
+    """The service refuses one control command; nothing changes."""
 
     def __init__(self, code: ControlCode, message: str) -> None:
         super().__init__(message)
@@ -59,7 +59,7 @@ class ControlError(ServiceError):
 
 
 class DeadLetterCode(StrEnum):
-    """Why a record of a feed is no reading; fixed by docs/wire-format.md."""
+    """The reason why a record of a feed is not a reading; docs/wire-format.md fixes the codes."""
 
     NOT_JSON = "not_json"
     MISSING_FIELD = "missing_field"
@@ -71,7 +71,7 @@ class DeadLetterCode(StrEnum):
 
 
 class ReadingError(ServiceError):
-    """One record is no reading. It becomes a dead letter; no stream moves."""
+    """One record is not a reading. It becomes a dead letter; no stream moves."""
 
     def __init__(self, code: DeadLetterCode, message: str) -> None:
         super().__init__(message)

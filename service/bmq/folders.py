@@ -1,11 +1,11 @@
-"""Where this user's machine keeps what we download or compile. Knows the environment and nothing of ours."""
+"""The folder for downloaded jars and compiled kernels. Knows the environment, and no other module of the service."""
 
 import os
 from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """Return the folder that keeps things between runs: BMQ_CACHE_DIR, or `bmq` in the user's cache folder."""
+    """Return the folder that persists between runs: BMQ_CACHE_DIR, or `bmq` in the user's cache folder."""
     named = os.environ.get("BMQ_CACHE_DIR")
     if named:
         return Path(named).absolute()

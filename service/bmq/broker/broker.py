@@ -1,9 +1,9 @@
-"""A real Kafka of one node, for laptops, the demo and the tests. Knows processes and files; no Spark.
+"""A real Kafka of one node, for laptops, the demo and the tests. Knows processes and files, but not Spark.
 
     <directory>/
-      .lock               held by the broker's process as long as that lives; its content is the pid
-      broker.log          what the broker said since its last start
-      server.properties   written at every start, since ports may change
+      .lock               held by the broker's process as long as it lives; contains the pid
+      broker.log          the broker's output since its last start
+      server.properties   written at every start, because ports may change
       data/               Kafka's own files
 
 Broker and controller (KRaft) share one JVM, started from the jars of `jars`, without Kafka's shell scripts.
@@ -30,13 +30,13 @@ from bmq.broker.java import find_java
 from bmq.broker.ports import HOST, free_ports, require_free
 from bmq.errors import SetupError
 
-START_LIMIT_SECONDS = 90.0  # takes 2; a loaded machine with a large data folder takes many times that.
-STOP_LIMIT_SECONDS = 30.0  # takes 0.3; what it still holds is then lost from memory, not from the log.
-ANSWER_LIMIT_SECONDS = 0.5  # how long one question may keep us from seeing that the process has ended.
-START_TRIES = 3  # a free port can be taken between our look and the broker's; twice in a row is rare.
+START_LIMIT_SECONDS = 90.0  # usually 2; a loaded machine with a large data folder needs many times that.
+STOP_LIMIT_SECONDS = 30.0  # usually 0.3; after that the broker is killed, which loses data in memory, not in the log.
+ANSWER_LIMIT_SECONDS = 0.5  # for one request; longer would delay the check whether the process has ended.
+START_TRIES = 3  # another program can take a free port before the broker binds it; twice in a row is rare.
 LOG_LINES_SHOWN = 20
 
-# A small heap, since records stay in the page cache; the collector that starts fastest.
+# A small heap, because records stay in the page cache; the garbage collector that starts fastest.
 JVM_OPTIONS = (
     "-Xms128m",
     "-Xmx1g",
@@ -48,12 +48,12 @@ JVM_OPTIONS = (
     "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd HH:mm:ss.SSS",
 )
 
-# What makes one node work and a test quick; the container of the tests gets the same.
+# Settings that a single node needs, and that make tests fast; the container of the tests gets the same settings.
 SETTINGS = {
-    "auto.create.topics.enable": "false",  # else a misspelt name makes a topic, without compaction.
+    "auto.create.topics.enable": "false",  # otherwise a misspelt name creates a topic, without compaction.
     "message.max.bytes": "16777216",
     "log.cleaner.enable": "true",
-    "log.cleaner.dedupe.buffer.size": "16777216",  # 600,000 keys a pass; the default takes 128 MB of heap.
+    "log.cleaner.dedupe.buffer.size": "16777216",  # 600,000 keys in one pass; the default takes 128 MB of heap.
     "group.initial.rebalance.delay.ms": "0",
     # One node gains nothing from fifty partitions, and has no other node for a replica.
     "offsets.topic.num.partitions": "1",
@@ -74,9 +74,9 @@ class Broker:
 
     Parameters
     ----------
-    directory : made if missing; a later broker in the same one finds the topics, records and offsets again.
-    port : where clients connect, on `HOST`; None takes a free one, at every start.
-    progress : told when Kafka's jars are downloaded.
+    directory : created if missing; a later broker in the same directory finds the topics, records and offsets again.
+    port : the port for clients, on `HOST`; None: any free port, chosen at every start.
+    progress : called with a line of text when Kafka's jars are downloaded.
     """
 
     def __init__(self, directory: Path, port: int | None = None, *, progress: Progress = _log.info) -> None:
@@ -89,7 +89,7 @@ class Broker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """Where clients connect, once it has started."""
+        """The address for clients; available after the start."""
         if self._port is None:
             raise RuntimeError("the broker has no address before start()")
         return f"{HOST}:{self._port}"
@@ -105,16 +105,16 @@ class Broker:
         1. Find Java and the jars.
         2. Lock the folder.
         3. Give a new folder its cluster id.
-        4. Start the process on free ports, and again on others if they were taken meanwhile.
+        4. Start the process on free ports; if another program has taken them meanwhile, try again on others.
 
         Raises
         ------
         SetupError
-            No Java, no jars, the folder is in use or not writable, the port is taken, or the broker ended or
-            did not answer within `START_LIMIT_SECONDS`; then with the end of its log.
+            No Java, no jars, the folder is in use or not writable, the port is taken, or the broker ended or did not
+            answer within `START_LIMIT_SECONDS`; in the last two cases the message has the end of the log.
         """
         if not self.running:
-            self.stop()  # one that ended by itself still has its watcher
+            self.stop()  # a process that ended by itself may still have its watcher
         if self._wanted_port is not None:
             require_free(self._wanted_port)
         # 1.
@@ -154,8 +154,8 @@ class Broker:
     def _lock(self) -> IO[str]:
         """Return the folder's lock, an open file.
 
-        The broker's process inherits it, and the lock is gone when its last holder is. So it says exactly
-        whether a broker lives, which a pid file does not: pids come again.
+        The broker's process inherits the file, and the system releases the lock when the last process that holds it
+        ends. So the lock shows exactly whether a broker runs. A pid file does not, because pids are reused.
         """
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
@@ -177,12 +177,12 @@ class Broker:
         return lock
 
     def _cluster_id(self, command: list[str]) -> str:
-        """Return the folder's cluster id; a new folder is formatted first, by a JVM of its own (0.8 s)."""
+        """Return the folder's cluster id; a separate JVM formats a new folder first (0.8 s)."""
         about = self.directory / "data" / "meta.properties"
         if not about.is_file():
             self._write_properties()
             new_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-            # With "=", since an id may begin with "-".
+            # With "=", because an id may begin with "-".
             tool = [*command, "kafka.tools.StorageTool", "format", f"--cluster-id={new_id}"]
             with self.log_path.open("wb") as log:
                 try:
@@ -199,11 +199,11 @@ class Broker:
             if run.returncode != 0:
                 raise self._failure(f"could not be formatted (exit code {run.returncode})")
         lines = (line.partition("=") for line in about.read_text().splitlines())
-        # Without one, Kafka refuses the folder in its own words.
+        # Without a cluster id, Kafka refuses the folder, and its log has the reason.
         return next((value for name, _, value in lines if name == "cluster.id"), "")
 
     def _write_properties(self) -> None:
-        """Write the configuration with the wanted or a free port, and a free one for the controller."""
+        """Write the configuration with the wanted port or a free one, and a free port for the controller."""
         free = free_ports(2)
         self._port = self._wanted_port or free[0]
         addresses = {
@@ -214,13 +214,13 @@ class Broker:
             "inter.broker.listener.name": "BROKER",
             "controller.listener.names": "CONTROLLER",
             "controller.quorum.voters": f"1@{HOST}:{free[1]}",
-            "log.dirs": "data",  # relative to the process's folder: Kafka splits a path at a comma.
+            "log.dirs": "data",  # relative to the process's folder, because Kafka splits a path at commas.
         }
         lines = [f"{name}={value}" for name, value in {**addresses, **SETTINGS}.items()]
         (self.directory / "server.properties").write_text("\n".join(lines))
 
     def _launch(self, command: list[str], lock: IO[str], cluster_id: str) -> None:
-        """Start the process and wait until it answers; leave none behind where it does not."""
+        """Start the process and return when it answers; if it does not answer, stop it."""
         with self.log_path.open("wb") as log:
             self._process = Watched(
                 [*command, "kafka.Kafka", "server.properties"],
@@ -238,13 +238,13 @@ class Broker:
             raise
 
     def _wait_for_answer(self, process: Watched, cluster_id: str) -> None:
-        """Return when a client gets an answer from this very broker, not from another on the same port."""
+        """Return when a client gets an answer from this broker; another one on the port has another cluster id."""
         client = AdminClient(
             {
                 "bootstrap.servers": self.bootstrap_servers,
                 "reconnect.backoff.ms": 50,
                 "reconnect.backoff.max.ms": 100,
-                "log_level": 0,  # refused connections are what we expect; on stderr they look like a fault.
+                "log_level": 0,  # refused connections are normal here; on stderr they would look like a fault.
             }
         )
         end = time.monotonic() + START_LIMIT_SECONDS

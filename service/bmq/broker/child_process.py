@@ -1,12 +1,12 @@
-"""A child process that ends with us, however we end. Knows POSIX processes and nothing else of ours."""
+"""A child process that ends when its parent ends, in whatever way. Knows POSIX processes and no other module."""
 
 import subprocess
 from pathlib import Path
 from typing import IO
 
-# Its input is a pipe that nobody writes to, so `read` returns when we are gone and the system closes our end,
-# after a kill -9 too. Not PR_SET_PDEATHSIG, which only Linux has, and which fires when the *thread* ends that
-# started the child.
+# The watcher's input is a pipe that nobody writes to. `read` returns when the parent ends and the system closes the
+# parent's side of the pipe, even after a kill -9. PR_SET_PDEATHSIG is no alternative: only Linux has it, and it fires
+# when the *thread* that started the child ends.
 _WATCH = """
 read -r _
 kill -TERM "$1" 2>/dev/null || exit 0
@@ -21,14 +21,14 @@ kill -KILL "$1"
 
 
 class Watched:
-    """A running child, in a session of its own: Ctrl-C at the terminal is for us, who then stop it in order.
+    """A running child in its own session: Ctrl-C at the terminal reaches only the parent, which then stops it cleanly.
 
     Parameters
     ----------
     command : the program and its arguments.
-    folder : where it runs.
-    log : takes its output and errors.
-    keep_open : a file descriptor that it inherits, e.g. a lock.
+    folder : the working folder of the child.
+    log : receives the child's output and errors.
+    keep_open : a file descriptor that the child inherits, e.g. a lock.
     """
 
     def __init__(self, command: list[str], *, folder: Path, log: IO[bytes], keep_open: int) -> None:
@@ -55,14 +55,14 @@ class Watched:
         return self._child.pid
 
     def exit_code(self) -> int | None:
-        """Return how the child ended, or None while it runs."""
+        """Return the child's exit code, or None while it runs."""
         code = self._child.poll()
         if code is not None:
             self._dismiss_watcher()
         return code
 
     def stop(self, limit_seconds: float) -> None:
-        """End the child with SIGTERM, or with SIGKILL after ``limit_seconds``; return when it is gone."""
+        """End the child with SIGTERM, or with SIGKILL after ``limit_seconds``; return when it has ended."""
         self._child.terminate()
         try:
             self._child.wait(limit_seconds)
@@ -72,7 +72,7 @@ class Watched:
         self._dismiss_watcher()
 
     def _dismiss_watcher(self) -> None:
-        """End the watcher before its pipe closes: a pid that is reaped may become another program's."""
+        """End the watcher before its pipe closes: it would signal the child's pid, which another process may reuse."""
         self._watcher.kill()
         self._watcher.wait()
         if self._watcher.stdin is not None:

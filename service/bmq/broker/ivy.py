@@ -1,4 +1,4 @@
-"""Runs the Apache Ivy that PySpark ships. Knows Ivy's files and words; the cache around it is `jars`."""
+"""Runs the Apache Ivy that PySpark ships. Knows Ivy's files and terms; `jars` is the cache around it."""
 
 import importlib.metadata
 import importlib.util
@@ -13,10 +13,10 @@ from xml.sax.saxutils import quoteattr
 from bmq.broker.java import find_java
 from bmq.errors import SetupError
 
-# The broker's 46 jars, 45 MB, took 34 s. Slower than 50 kB/s, a person should look before it goes on.
+# The broker's 46 jars, 45 MB, took 34 s. If it is slower than 50 kB/s, a person should look before it continues.
 DOWNLOAD_LIMIT_SECONDS = 900
 
-USABLE_PYSPARK = "4.2.1"  # what pyproject.toml pins
+USABLE_PYSPARK = "4.2.1"  # the version that pyproject.toml pins
 LEAKING_PYSPARK = ("4.2.0",)
 _INSTALL = f"pip install pyspark=={USABLE_PYSPARK}"
 
@@ -25,7 +25,7 @@ _OUT_OF_REACH = re.compile(
 )
 _UNKNOWN = re.compile(r":: (\S+)#(\S+);(\S+): not found")
 
-# Asking for sources and javadoc of each module would take as long as all the rest.
+# A lookup of sources and javadoc of each module would take as long as everything else.
 _SETTINGS = """<ivysettings>
   <property name="ivy.maven.lookup.sources" value="false"/>
   <property name="ivy.maven.lookup.javadoc" value="false"/>
@@ -47,13 +47,13 @@ _MODULE = """<ivy-module version="2.0">
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to resolve.
+    """The jars to resolve.
 
     Attributes
     ----------
     coordinates : "group:artifact:version", each.
-    transitive : whether what they need at run time comes too.
-    exclude : artifact names, of any group, left out with everything that only they need.
+    transitive : whether to include the run-time dependencies.
+    exclude : artifact names, of any group, to leave out together with everything that only they need.
     """
 
     coordinates: tuple[str, ...]
@@ -62,14 +62,14 @@ class Request:
 
 
 def fetch(request: Request, folder: Path) -> list[Path]:
-    """Return the jars of ``request``, in class path order, downloaded into ``folder`` where they are missing.
+    """Return the jars of ``request``, in class path order; download missing ones into ``folder``.
 
-    Ivy does not lock its folder: callers must.
+    Ivy does not lock its folder, so the caller must.
 
     Raises
     ------
     SetupError
-        No usable Java, a repository out of reach, or coordinates that it lacks.
+        No usable Java, the repository is not reachable, or it lacks one of the coordinates.
     """
     names = ", ".join(request.coordinates)
     with tempfile.TemporaryDirectory(prefix="bmq-ivy-") as scratch:
@@ -99,7 +99,7 @@ def fetch(request: Request, folder: Path) -> list[Path]:
 
 
 def pyspark_jars() -> Path:
-    """Return PySpark's folder of jars, without the second that importing PySpark takes."""
+    """Return PySpark's folder of jars without an import of PySpark, which takes a second."""
     spec = importlib.util.find_spec("pyspark")
     for place in (spec and spec.submodule_search_locations) or []:
         if (Path(place) / "jars").is_dir():
@@ -108,11 +108,11 @@ def pyspark_jars() -> Path:
 
 
 def require_pyspark(version: str) -> str:
-    """Return ``version`` of PySpark, unless the service cannot run on it for long.
+    """Return ``version`` of PySpark if the service can run on it for long.
 
     Raises
     ------
-    SetupError : the version leaks one socket a shard and batch.
+    SetupError : the version leaks one socket for each shard and batch.
     """
     if version in LEAKING_PYSPARK:
         raise SetupError(
@@ -123,7 +123,7 @@ def require_pyspark(version: str) -> str:
 
 
 def pyspark_version() -> str:
-    """Return the version of the installed PySpark, without the second that importing PySpark takes."""
+    """Return the version of the installed PySpark without an import of PySpark, which takes a second."""
     return importlib.metadata.version("pyspark")
 
 
@@ -136,13 +136,13 @@ def _ivy_jar() -> Path:
 
 
 def _settings() -> str:
-    """Return Ivy's settings file; without a root, Ivy means Maven Central."""
+    """Return the text of Ivy's settings file; without a root, Ivy uses Maven Central."""
     root = os.environ.get("BMQ_MAVEN_REPOSITORY")
     return _SETTINGS.format(root=f" root={quoteattr(root.rstrip('/') + '/')}" if root else "")
 
 
 def _module(request: Request) -> str:
-    """Return Ivy's module file. In Ivy's words for Maven, `master` is the jar and `runtime` what it needs."""
+    """Return the text of Ivy's module file. For Maven, Ivy calls the jar `master` and its dependencies `runtime`."""
     conf = quoteattr("default->master,runtime" if request.transitive else "default->master")
     lines = []
     for coordinate in request.coordinates:
@@ -153,9 +153,9 @@ def _module(request: Request) -> str:
 
 
 def _refusal(names: str, output: str, folder: Path) -> SetupError:
-    """Return the error that says what Ivy failed at.
+    """Return the error with the reason why Ivy failed.
 
-    Ivy calls a module "not found" also where the network is away, so that is looked for first.
+    Ivy reports a module as "not found" even if the network is down, so signs of a network failure are checked first.
     """
     repository = os.environ.get("BMQ_MAVEN_REPOSITORY") or "Maven Central"
     out_of_reach = _OUT_OF_REACH.search(output)

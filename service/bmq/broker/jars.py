@@ -1,10 +1,10 @@
 """Maven coordinates to jar files on this machine, each downloaded once.
 
-    <cache>/jars/<key>.json     what one request came to: the second call reads only this
-    <cache>/jars/.lock          held while Ivy runs, so that callers who start together download once
-    <cache>/ivy/                Ivy's own folder, where the jars are
+    <cache>/jars/<key>.json     the result of one request: the second call reads only this file
+    <cache>/jars/.lock          held while Ivy runs, so that simultaneous callers download once
+    <cache>/ivy/                Ivy's own folder, with the jars
 
-PySpark ships Apache Ivy, so Java and pip are all that a user needs. Knows files; no Spark, no Kafka.
+PySpark ships Apache Ivy, so a user needs only Java and pip. Knows files, but neither Spark nor Kafka.
 """
 
 import fcntl
@@ -22,16 +22,16 @@ from bmq.broker.ivy import Request, fetch, pyspark_jars
 from bmq.errors import SetupError
 from bmq.folders import cache_folder
 
-SPARK_KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"  # of PySpark's minor version; tested with 4.2.1
+SPARK_KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"  # PySpark's minor version; tested with PySpark 4.2.1
 
-# The newest patch release of Kafka 4 (4.4 has only a .0). Runs on Java 17. docker-compose.yml has the same.
+# The newest patch release of Kafka 4 (4.4 has only a .0). Runs on Java 17. docker-compose.yml has the same version.
 KAFKA_VERSION = "4.3.1"
 KAFKA_BROKER = f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}"
 
-# The broker logs through SLF4J 1.7 and brings no writer. This one needs no file and writes to stderr.
+# The broker logs through SLF4J 1.7 and ships no backend. This one needs no configuration file and writes to stderr.
 BROKER_LOG = "org.slf4j:slf4j-simple:1.7.36"
 
-# Spares a local checkpoint the `chmod` processes of Hadoop's local file system. What it needs, PySpark ships.
+# Avoids the `chmod` processes of Hadoop's local file system for a local checkpoint. PySpark ships its dependencies.
 LOCAL_FS = "com.globalmentor:hadoop-bare-naked-local-fs:0.1.0"
 
 Progress = Callable[[str], None]
@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 
 def spark_jars(progress: Progress = _log.info) -> list[Path]:
-    """Return what `spark.jars` needs: the Kafka connector and `LOCAL_FS`, less what PySpark ships."""
+    """Return the jars that Spark needs: the Kafka connector and `LOCAL_FS`, without jars that PySpark ships."""
     connector = resolve([SPARK_KAFKA], exclude=_modules_of_pyspark(), progress=progress)
     return connector + resolve([LOCAL_FS], transitive=False, progress=progress)
 
@@ -57,25 +57,25 @@ def resolve(
     exclude: Sequence[str] = (),
     progress: Progress = _log.info,
 ) -> list[Path]:
-    """Return the jar files of ``coordinates`` and of what they need at run time.
+    """Return the jar files of ``coordinates`` and of their run-time dependencies.
 
     Parameters
     ----------
     coordinates : "group:artifact:version", each.
-    transitive : False leaves out what they need.
-    exclude : artifact names, of any group, left out with everything that only they need.
-    progress : told one line when a download starts and one when it ends.
+    transitive : False: without the dependencies.
+    exclude : artifact names, of any group, to leave out together with everything that only they need.
+    progress : called with one line when a download starts, and with one when it ends.
 
     Raises
     ------
     SetupError
-        At the first call only: no usable Java, a repository out of reach, coordinates that it lacks, or a
-        cache folder that cannot be written.
+        At the first call only: no usable Java, the repository is not reachable, it lacks one of the coordinates, or the
+        cache folder cannot be written.
 
     Notes
     -----
-    A cached answer costs a file read and a stat for each jar: no JVM, no network and no write, so that a
-    read-only cache in a container image will do. `BMQ_MAVEN_REPOSITORY` replaces Maven Central.
+    A cached result costs a file read and a stat for each jar. It needs no JVM, no network and no write, so a read-only
+    cache in a container image is enough. `BMQ_MAVEN_REPOSITORY` replaces Maven Central.
     """
     request = Request(tuple(coordinates), transitive, tuple(exclude))
     folder = cache_folder()
@@ -86,7 +86,7 @@ def resolve(
         return jars
     try:
         with _lock(answer.with_name(".lock")):
-            # Another process may have fetched them while this one waited.
+            # Another process may have downloaded them while this one was blocked on the lock.
             return _cached(answer, folder) or _download(request, answer, folder, progress)
     except OSError as error:
         raise SetupError(
@@ -95,7 +95,7 @@ def resolve(
 
 
 def _cached(answer: Path, folder: Path) -> list[Path] | None:
-    """Return the jars that an earlier call found, or None where there was none or a file is gone."""
+    """Return the jars that an earlier call found, or None if there was no such call or a file is gone."""
     try:
         jars = [folder / name for name in json.loads(answer.read_bytes())["jars"]]
         return jars if all(jar.is_file() for jar in jars) else None
@@ -105,7 +105,7 @@ def _cached(answer: Path, folder: Path) -> list[Path] | None:
 
 @contextmanager
 def _lock(path: Path) -> Iterator[None]:
-    """Hold ``path`` against other processes and threads; the system lets go of it when a process dies."""
+    """Lock ``path`` against other processes and threads; the system releases the lock when the process ends."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -113,7 +113,7 @@ def _lock(path: Path) -> Iterator[None]:
 
 
 def _download(request: Request, answer: Path, folder: Path, progress: Progress) -> list[Path]:
-    """Return the jars of ``request`` from the network, and keep the answer for the next call."""
+    """Return the jars of ``request`` from the network, and store the result for the next call."""
     progress(f"Downloading {', '.join(request.coordinates)} to {folder}, this first time only ...")
     start = time.monotonic()
     jars = fetch(request, folder / "ivy")
@@ -121,7 +121,7 @@ def _download(request: Request, answer: Path, folder: Path, progress: Progress) 
     progress(f"Downloaded {len(jars)} jars, {megabytes:.0f} MB, in {time.monotonic() - start:.0f} s.")
     # Relative names, so that the folder can be copied to a machine without a network.
     content = {**asdict(request), "jars": [str(jar.relative_to(folder)) for jar in jars]}
-    # In one step: readers take no lock, so they must never see half of it.
+    # Replaced in one step: readers use no lock, so they must never see half of the file.
     half = answer.with_suffix(".tmp")
     half.write_text(json.dumps(content, indent=1))
     half.replace(answer)

@@ -1,4 +1,4 @@
-"""Finds the Java that Spark, Ivy and the broker run on. Starts it only to ask its version."""
+"""Finds the Java for Spark, Ivy and the broker. Starts it only to check its version and modules."""
 
 import os
 import re
@@ -9,9 +9,9 @@ from pathlib import Path
 
 from bmq.errors import SetupError
 
-JAVA_NEEDED = 17  # Spark 4 and Kafka's broker are compiled for it; an older one cannot load their classes.
+JAVA_NEEDED = 17  # Spark 4 and Kafka's broker are compiled for it; an older Java cannot load their classes.
 
-# Spark's own command line asks for it, so a Java without it never starts a session.
+# Spark's own command line requires this module, so a Java without it never starts a session.
 VECTOR_MODULE = "jdk.incubator.vector"
 
 ANSWER_LIMIT_SECONDS = 30.0  # `java -version` takes 0.1 s; a loaded machine takes a few, a hung one never ends.
@@ -25,12 +25,12 @@ _HOW = (
 def find_java() -> Path:
     """Return the path of a `java` that can run Spark and Kafka.
 
-    JAVA_HOME decides where it is set, even against a better Java on the path, since Spark does the same.
+    If JAVA_HOME is set, it decides, even if the path has a better Java, because Spark does the same.
 
     Raises
     ------
     SetupError
-        There is none, it is older than `JAVA_NEEDED`, or it lacks `VECTOR_MODULE`.
+        There is no Java, it is older than `JAVA_NEEDED`, or it lacks `VECTOR_MODULE`.
     """
     home = os.environ.get("JAVA_HOME")
     if home:
@@ -50,12 +50,12 @@ def find_java() -> Path:
 
 @cache
 def _checked(java: Path) -> Path:
-    """Return ``java`` if it is new enough and whole. Costs a process (0.14 s), once for each path."""
+    """Return ``java`` if it is new enough and has `VECTOR_MODULE`. Costs a process (0.14 s), once for each path."""
     whole = _ask(java, "--add-modules", VECTOR_MODULE, "-version")
     found = re.search(r'version "(?:1\.)?(\d+)', whole or _ask(java, "-version"))
     if found is None:
         raise SetupError(f"{java} does not run: Java {JAVA_NEEDED} or later is needed; {_HOW}")
-    version = int(found[1])  # Java 8 calls itself 1.8
+    version = int(found[1])  # Java 8 reports version 1.8
     if version < JAVA_NEEDED:
         raise SetupError(f"{java} is Java {version}: {JAVA_NEEDED} or later is needed; {_HOW}")
     if not whole:
@@ -64,7 +64,7 @@ def _checked(java: Path) -> Path:
 
 
 def _ask(java: Path, *options: str) -> str:
-    """Return what ``java`` prints, or nothing where it fails."""
+    """Return the output of ``java``, or "" if it fails."""
     try:
         answer = subprocess.run(
             [java, *options],

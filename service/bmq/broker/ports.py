@@ -1,4 +1,4 @@
-"""Ports of this machine that are free. Knows sockets and nothing else."""
+"""Free ports of this machine. Knows sockets and nothing else."""
 
 import socket
 
@@ -8,15 +8,15 @@ HOST = "127.0.0.1"
 
 
 def require_free(port: int) -> None:
-    """Return if ``port`` can be listened on now.
+    """Return if a server can listen on ``port`` now.
 
     Raises
     ------
     SetupError
-        It is taken, or not ours to take (below 1024).
+        The port is in use, or this user must not use it (below 1024).
     """
     with socket.socket() as probe:
-        # As Java does: a port that only waits for late packets of an old connection is free.
+        # As in Java: a port on which an old connection is only in TIME_WAIT counts as free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))
@@ -28,7 +28,7 @@ def require_free(port: int) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ``count`` different ports that nobody listens on now; another program may take one any time."""
+    """Return ``count`` different ports that are free now; another program may use one of them at any time."""
     probes = [socket.create_server((HOST, 0)) for _ in range(count)]
     ports = [int(probe.getsockname()[1]) for probe in probes]
     for probe in probes:

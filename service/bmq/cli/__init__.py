@@ -1,7 +1,7 @@
-"""The command line. Each module holds the commands of one purpose, and decides nothing the library could.
+"""The command line. Each module has the commands of one purpose, and leaves all decisions to the library.
 
-Whatever goes wrong is one sentence on stderr with a way out, and an exit code: 0 fine, 1 failed, 2 wrong
-usage or configuration. BMQ_DEBUG=1 shows where it came from.
+Every failure is one sentence on stderr with a way out, and an exit code: 0 fine, 1 failed, 2 wrong usage or
+configuration. BMQ_DEBUG=1 shows the traceback.
 """
 
 import typer

@@ -1,4 +1,4 @@
-"""`bmq check-ledger`: whether the events topic is what the service promises."""
+"""`bmq check-ledger`: checks that the events topics satisfy the rules of the ledger."""
 
 import json
 from dataclasses import asdict

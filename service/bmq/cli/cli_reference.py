@@ -9,7 +9,7 @@ from typer.main import get_command
 
 from bmq.cli import app
 
-WIDTH = 100  # of a line of help, whatever the terminal of who runs this
+WIDTH = 100  # characters in a line of help, independent of the terminal
 
 INTRODUCTION = """\
 # Command line

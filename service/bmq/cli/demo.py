@@ -26,7 +26,7 @@ def demo(
     """Run Kafka, the service, generated streams and queries, and show the crossings live."""
     from bmq.demo.run import run, stocks_scene, vehicles_scene
 
-    # Else SIGTERM would leave the folder of the demo behind.
+    # Otherwise SIGTERM would leave the folder of the demo behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     scene = stocks_scene(seed) if world is World.STOCKS else vehicles_scene(seed)
     run(scene, rate, seconds)

@@ -1,6 +1,6 @@
-"""`bmq doctor`: looks at everything the service needs, and says what is there, what is missing, and what to do.
+"""`bmq doctor`: checks everything that the service needs, and reports what exists, what is missing, and what to do.
 
-Changes nothing, but downloads jars that are missing, as the service would at its start.
+Changes nothing, except that it downloads missing jars, as the service does at its start.
 """
 
 import json
@@ -24,7 +24,7 @@ from bmq.kafka_io.topics import Topics
 
 
 class Level(StrEnum):
-    """How bad a finding is."""
+    """The severity of a finding."""
 
     OK = "ok"
     WARN = "warn"  # the service will start, perhaps not as expected
@@ -59,11 +59,11 @@ def doctor(config: ConfigOption = None, bootstrap: BootstrapOption = None) -> No
 
 
 def examine(config: Config, servers: str | None) -> Iterator[Finding]:
-    """Return the findings, in the order in which the service would meet them at its start.
+    """Return the findings, in the order of the service's own start.
 
     Parameters
     ----------
-    servers : where Kafka is; None: the service would start its own.
+    servers : the address of Kafka; None: the service would start its own.
     """
     yield _attempt("Java", lambda: f"{find_java()}")
     yield _attempt("PySpark", lambda: require_pyspark(pyspark_version()))
@@ -91,7 +91,7 @@ def examine(config: Config, servers: str | None) -> Iterator[Finding]:
 
 
 def _attempt(what: str, look: Callable[[], str]) -> Finding:
-    """Return what ``look`` says, or the failure that it raises."""
+    """Return the text of ``look`` as a finding, or the failure that it raises."""
     try:
         return Finding(Level.OK, what, look())
     except ServiceError as error:
@@ -166,7 +166,7 @@ def _topic(what: str, name: str, partitions: dict[str, int]) -> Finding:
 
 
 def _checkpoint(config: Config) -> str:
-    # Not at the top: it imports Spark, and the findings before this one shall not wait for it.
+    # Not at the top: it imports Spark, which would delay the earlier findings.
     from bmq.job.checkpoint import FORMAT, Origin, must_fit
 
     location = config.job.checkpoint

@@ -1,4 +1,4 @@
-"""What a failure looks like to who typed the command."""
+"""Shows failures to the user of a command."""
 
 import os
 import traceback
@@ -14,7 +14,7 @@ from bmq.errors import ServiceError
 class Commands(TyperGroup):
     """The commands, with every error turned into one sentence and an exit code.
 
-    Here and not in `main`, so that tests which call the commands see what users see.
+    Here and not in `main`, so that tests that invoke the commands see the same as users.
     """
 
     def invoke(self, ctx: Any) -> Any:
@@ -22,7 +22,7 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except (typer.Exit, typer.Abort, typer.TyperException, BrokenPipeError):
-            raise  # Typer itself knows what to say: wrong usage, `--help`, a reader that went away
+            raise  # Typer itself handles these: wrong usage, `--help`, a closed pipe
         except KeyboardInterrupt:
             _say("Interrupted.")
             raise typer.Exit(1) from None
@@ -41,7 +41,7 @@ class Commands(TyperGroup):
 
 
 def debugging() -> bool:
-    """Return whether the user asked to see everything."""
+    """Return whether BMQ_DEBUG asks for tracebacks and debug logs."""
     return os.environ.get("BMQ_DEBUG", "") not in ("", "0")
 
 

@@ -112,7 +112,7 @@ def show(
 
 
 def _validate(target: Target, query_id: str, definition: bytes) -> None:
-    """Refuse here what the service would refuse: in the topic, it would replace the definition in force."""
+    """Refuse a definition that the service would refuse: in the topic it would replace the definition in force."""
     try:
         if target.config is not None:
             topics = target.topics
@@ -124,7 +124,7 @@ def _validate(target: Target, query_id: str, definition: bytes) -> None:
                 topics.reserved(),
             )
             return
-        # Without a configuration the feeds are not known, but what every definition must have is.
+        # Without a configuration the feeds are not known, but the rules for every definition still apply.
         read = _parsed(definition)
         if not isinstance(read, dict):
             raise ControlError(ControlCode.NOT_JSON, "The definition is no JSON object. Write one.")
@@ -152,7 +152,7 @@ def _parsed(definition: bytes) -> Any:
 
 
 def _definition(query: StandingQuery) -> Any:
-    """Return the definition as JSON, or as text where it is none: the topic may hold anything."""
+    """Return the definition as parsed JSON, or as text if it is not JSON: the topic may contain anything."""
     read = _parsed(query.definition)
     return query.definition.decode(errors="replace") if read is None else read
 
@@ -186,7 +186,7 @@ def _kind(definition: Any) -> str:
 def _inside(kind: str, members: list[Member] | None) -> list[str]:
     reports = KINDS[kind].reports if kind in KINDS else None
     if reports is not None:
-        return [f"who is inside: a query of kind {kind} has no members; it tells {reports}."]
+        return [f"who is inside: a query of kind {kind} has no members; it reports {reports}."]
     if members is None:
         return [
             'who is inside: not known. Set membership = "bmq.membership" under [topics] in the configuration and '
@@ -200,7 +200,7 @@ def _print_table(queries: list[StandingQuery]) -> None:
     for query in queries:
         version = "" if query.reply is None or query.reply.version is None else str(query.reply.version)
         table.add_row(query.query_id, query.status, version, *_summary(_definition(query)))
-    # A file or a pipe has no width to fit into.
+    # A file or a pipe has no width, so the lines must not be cut.
     console = Console(markup=False, width=None if sys.stdout.isatty() else 1_000)
     console.print(table)
     console.print(f"{len(queries)} queries")
@@ -225,7 +225,7 @@ def _feeds(definition: dict[str, Any]) -> str:
 
 
 def _region(definition: dict[str, Any]) -> str:
-    """Return what is watched: intervals, or the name of the shape."""
+    """Return the region of a definition: its intervals, or the name of its shape."""
     match definition:
         case {"region": {"box": dict(box)}}:
             return _intervals(box)

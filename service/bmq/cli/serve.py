@@ -1,4 +1,4 @@
-"""`bmq serve` and `bmq broker`: the two commands that stay until they are told to end."""
+"""`bmq serve` and `bmq broker`: the two commands that run until a signal ends them."""
 
 import logging
 import os
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 BROKER_FOLDER = Path("var/kafka")
 
-# How soon `bmq broker` notices that Kafka has ended by itself. It costs one look at a process each time.
+# How often `bmq broker` checks whether Kafka has ended by itself. Each check is one look at a process.
 LIVENESS_SECONDS = 1.0
 
 _log = logging.getLogger("bmq")
@@ -37,7 +37,7 @@ def serve(
     """Run the service. SIGTERM or Ctrl-C: finish the batch and stop; a second one: stop at once."""
     _log_to_stderr()
     loaded = load_config(config)
-    # Not at the top: Spark takes a second to import, and no other command needs it.
+    # Not at the top: the import of Spark takes a second, and no other command needs it.
     from bmq.job.service import Service
 
     with _kafka(loaded.kafka.bootstrap_servers) as servers:
@@ -65,11 +65,12 @@ def broker(
 def _run(service: "Service") -> None:
     """Run the service until a signal asks it to stop, or until it ends by itself.
 
-    1. Note signals and start. A signal is only remembered meanwhile: half a start cannot be stopped in order.
-    2. Note signals again: Spark has put a handler of its own in place, which would cancel the batch.
-    3. Let another thread stop the service when asked: a handler that waited for the batch's end would hold up
-       the very thread that is to see it.
-    4. Wait for the end, and let the stop end as well.
+    1. Install the signal handler and start. During the start a signal is only recorded, because an unfinished start
+       cannot be stopped cleanly.
+    2. Install the handler again: Spark has installed its own, which would cancel the batch.
+    3. Let another thread stop the service after a signal: a handler that blocked until the end of the batch would block
+       the thread that must notice this end.
+    4. Block until the service has ended, and until the stop has ended as well.
     """
     asked = threading.Event()
     _set_on_signal(asked)  # 1
@@ -80,7 +81,7 @@ def _run(service: "Service") -> None:
             stopping = pool.submit(_stop_when, asked, service)  # 3
         except BaseException as error:
             service.stop()
-            if isinstance(error, KeyboardInterrupt):  # Ctrl-C met Spark's handler, before step 2
+            if isinstance(error, KeyboardInterrupt):  # Spark's handler received Ctrl-C, before step 2
                 return
             raise
         try:
@@ -110,7 +111,7 @@ def _set_on_signal(asked: threading.Event) -> None:
 
 @contextmanager
 def _kafka(bootstrap_servers: str | None) -> Iterator[str]:
-    """Yield the address of the configured Kafka, or of one that lives as long as the context."""
+    """Yield the address of the configured Kafka, or of a broker that runs as long as the context."""
     if bootstrap_servers is not None:
         yield bootstrap_servers
         return
@@ -135,6 +136,6 @@ def _log_to_stderr() -> None:
         level=logging.DEBUG if debugging() else logging.INFO,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
-    # What each says at INFO is for its own developers.
+    # Their INFO lines are for their own developers.
     for chatty in ("py4j", "bmq.kafka"):
         logging.getLogger(chatty).setLevel(logging.WARNING)

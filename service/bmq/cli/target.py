@@ -1,4 +1,4 @@
-"""Which service a command talks to: the options that all client commands share, and what they come to."""
+"""The service to which a command connects: the options that all client commands share, and their result."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from bmq.client import Client
 from bmq.config import Config, TopicsSection, load_config
 
 USUAL_CONFIG = Path("config/local.toml")
-BROKER_PORT = 9092  # Kafka's own; the service's broker listens there too, so that these commands find it
+BROKER_PORT = 9092  # Kafka's default; the service's own broker uses it, too, so that these commands find it
 USUAL_SERVERS = f"localhost:{BROKER_PORT}"
 
 ConfigOption = Annotated[
@@ -35,11 +35,12 @@ BootstrapOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The service that is meant.
+    """The service to which a command connects.
 
     Attributes
     ----------
-    config : None where no configuration was named and the usual file is not there.
+    servers : the address of Kafka.
+    config : None if no configuration was named and the usual file does not exist.
     """
 
     servers: str
@@ -62,12 +63,12 @@ class Target:
 
 
 def find_target(config: Path | None, bootstrap: str | None) -> Target:
-    """Return the service that the two options mean.
+    """Return the service that the two options select.
 
     Raises
     ------
     ConfigError
-        If the configuration cannot be used.
+        The configuration cannot be used.
     """
     path = config or (USUAL_CONFIG if USUAL_CONFIG.exists() else None)
     loaded = None if path is None else load_config(path)

@@ -1,4 +1,4 @@
-"""What a user imports: `from bmq.client import Client`."""
+"""The client library for users: `from bmq.client import Client`."""
 
 from bmq.client.client import Client, Definition, StandingQuery
 from bmq.client.ledger import Ledger, Report

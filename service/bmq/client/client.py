@@ -1,4 +1,4 @@
-"""What a user imports: put queries, wait for the replies, read the events.
+"""The client for users: put queries, receive the replies, read the events.
 
     >>> with Client("localhost:9092") as client:
     ...     region = {"box": {"price": [40, 50]}}
@@ -9,8 +9,8 @@
     accepted 1
     AAPL + {'price': 40.25}
 
-Knows the topics and what is in them. Validates nothing: the service does, and `bmq.wire.control` for those
-who have the configuration.
+Knows the topics and their records. Validates nothing: the service validates, and callers that have the configuration
+can use `bmq.wire.control.validate_definition`.
 """
 
 import json
@@ -30,21 +30,21 @@ from bmq.kafka_io.connect import CONNECT_TIMEOUT_SECONDS, explained, missing_top
 from bmq.kafka_io.topic_reader import Start, TopicReader
 from bmq.kafka_io.topics import Topics
 
-REPLY_TIMEOUT_SECONDS = 30.0  # a batch takes seconds at worst; a service that is starting needs about 20
+REPLY_TIMEOUT_SECONDS = 30.0  # a batch takes at most some seconds; a service that is starting needs about 20
 
 Definition = Mapping[str, Any] | str | bytes
 
 
 @dataclass(frozen=True, slots=True)
 class StandingQuery:
-    """A definition that the control topic holds.
+    """A definition in the control topic.
 
     Attributes
     ----------
-    definition : the record's value as it was published.
-    control_offset : where it stands.
-    reply : the service's last reply about the query id; None where there is none. It may be about an earlier
-        command: then its `control_offset` is another.
+    definition : the record's value, unchanged.
+    control_offset : the record's offset in the control topic.
+    reply : the service's last reply for the query id; None if there is no reply yet. It may belong to an earlier
+        command; then its `control_offset` differs.
     """
 
     query_id: str
@@ -54,7 +54,7 @@ class StandingQuery:
 
     @property
     def status(self) -> str:
-        """The status of this very definition; "unanswered" where the service has not answered it."""
+        """The status of exactly this definition; "unanswered" if the service has not replied to it."""
         if self.reply is None or self.reply.control_offset != self.control_offset:
             return "unanswered"
         return self.reply.status
@@ -67,11 +67,11 @@ class Client:
     ----------
     bootstrap_servers : "host:port", several with commas.
     options : further options of librdkafka, such as "security.protocol".
-    topics : the names of the topics, where they are not the usual ones.
+    topics : the names of the topics, if they are not the defaults.
 
     Notes
     -----
-    Every method raises `SetupError` where the broker does not answer, or a topic is not there.
+    Every method raises `SetupError` if the broker does not answer, or a topic does not exist.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Send what is still on its way."""
+        """Send the records that are still in the producer's queue."""
         with explained(self._options):
             self._producer.flush(CONNECT_TIMEOUT_SECONDS)
 
@@ -108,14 +108,14 @@ class Client:
         Raises
         ------
         SetupError
-            If no reply comes in time. The command stays published and will be answered later.
+            No reply came in time. The command stays published, and the service will reply to it later.
         """
         return self.put_many({query_id: definition}, wait)[query_id]
 
     def put_many(
         self, definitions: Mapping[str, Definition], wait: float = REPLY_TIMEOUT_SECONDS
     ) -> dict[str, ReplyMessage]:
-        """Register or replace many queries and return the replies; as `put`, in one round trip."""
+        """Register or replace many queries in one round trip and return the replies; otherwise like `put`."""
         return self._command(definitions, wait)
 
     def delete(self, query_id: str, wait: float = REPLY_TIMEOUT_SECONDS) -> ReplyMessage:
@@ -153,7 +153,7 @@ class Client:
         return offsets
 
     def queries(self) -> dict[str, StandingQuery]:
-        """Return every query that the control topic holds, by id, with the last reply about it.
+        """Return every query in the control topic, by id, with the last reply to it.
 
         Cost: reads both topics from their beginning to their end.
         """
@@ -171,14 +171,14 @@ class Client:
         }
 
     def members(self, query_id: str) -> list[Member]:
-        """Return the streams that are inside a query now, by stream id.
+        """Return the streams that are inside a query now, sorted by feed and stream id.
 
         Cost: reads the membership topic from its beginning to its end.
 
         Raises
         ------
         SetupError
-            The service writes no membership topic, as far as this client's configuration says.
+            This client's configuration names no membership topic.
         """
         if self.topics.membership is None:
             raise SetupError(
@@ -203,12 +203,12 @@ class Client:
         timeout: float | None = None,
         topic: str | None = None,
     ) -> Iterator[Event | JoinEvent]:
-        """Return an iterator over events, from this moment on; it waits for the next one.
+        """Return an iterator over the events from this moment on; it blocks until the next event.
 
         Parameters
         ----------
-        query_id, stream_id : only events of these; a stream is in those of joins on either side.
-        from_beginning : all events that the topic still holds, then the coming ones.
+        query_id, stream_id : only events of this query, of this stream; events of joins match on either side.
+        from_beginning : begin with all events that the topic still has, then continue with new ones.
         timeout : seconds after which the iterator ends; None: never.
         topic : another topic, for queries with an `output_topic` of their own.
         """
@@ -228,20 +228,20 @@ class Client:
         timeout: float | None = None,
         topic: str | None = None,
     ) -> Iterator[tuple[Event | JoinEvent, bytes]]:
-        """Return as `events`, each event with the record's value as it was written."""
+        """Return the same as `events`, each event with the unchanged value of its record."""
         start = Start.BEGINNING if from_beginning else Start.END
         reader = TopicReader(self._options, topic or self.topics.events, start)
         deadline = None if timeout is None else time.monotonic() + timeout
         return _matching_events(reader, deadline, query_id, stream_id)
 
     def check_ledger(self, topics: Sequence[str] = (), *, from_beginning: bool = False) -> Report:
-        """Return what breaks the ledger in all events that are there now.
+        """Check all existing events against the ledger and return a report.
 
         Parameters
         ----------
-        topics : which to read; none named: the events topic, and each `output_topic` that a query in the control topic
-            names and that is there.
-        from_beginning : whether they hold every event since the service's first start.
+        topics : the topics to read; by default the events topic, and each existing `output_topic` of a query in the
+            control topic.
+        from_beginning : whether the topics have every event since the service's first start.
         """
         ledger = Ledger(from_beginning=from_beginning)
         for topic in topics or self._event_topics():
@@ -257,10 +257,10 @@ class Client:
     def _command(self, commands: Mapping[str, Definition | None], wait: float) -> dict[str, ReplyMessage]:
         """Publish commands and return the reply to each.
 
-        1. Stand at the end of the replies topic, so that no reply can be missed.
+        1. Open a reader at the end of the replies topic, so that it misses no reply.
         2. Publish.
-        3. Read replies until each command's own has come: query id and control offset tell it from the reply
-           to somebody else's command about the same query.
+        3. Read replies until each command has its own. The control offset distinguishes it from the reply to another
+           client's command for the same query id.
         """
         with TopicReader(self._options, self.topics.replies, Start.END) as replies:
             offsets = self.publish(commands)
@@ -284,7 +284,7 @@ class Client:
     def _queue(
         self, topic: str, key: str, value: bytes | None, note: Callable[[KafkaError | None, Message], None]
     ) -> bool:
-        """Return whether the record found room in the producer's queue."""
+        """Add a record to the producer's queue; return False if the queue is full."""
         try:
             self._producer.produce(topic, value, key.encode(), on_delivery=note)
         except BufferError:
@@ -297,10 +297,10 @@ class Client:
 
 
 def _output_topic(definition: bytes) -> str:
-    """Return the topic that a definition names; the empty text, which is no topic, where it names none."""
+    """Return the `output_topic` of a definition; "" if it names no topic."""
     try:
         topic = json.loads(definition).get("output_topic")
-    except (ValueError, AttributeError):  # a rejected one may be no JSON, or no object
+    except (ValueError, AttributeError):  # a rejected definition may be no JSON, or no object
         return ""
     return topic if isinstance(topic, str) else ""
 
@@ -328,7 +328,7 @@ def _to_bytes(definition: Definition | None) -> bytes | None:
 
 
 def _key(message: Message) -> str:
-    # The service refuses a key that is no UTF-8, but the record stays in the topic and is to be seen.
+    # The service refuses a key that is not UTF-8, but the record stays in the topic and must remain visible.
     return (message.key() or b"").decode(errors="replace")
 
 

@@ -1,11 +1,11 @@
-"""Checks the event topics against what the ledger promises (docs/semantics.md).
+"""Checks the event topics against the rules of the ledger (docs/semantics.md).
 
-For each feed, query and stream the signs alternate, beginning with +, and so they do for each band join and pair of
-streams; and no event id comes twice. Events are taken one by one in the order of their topic. Knows events; reads no
-Kafka.
+For each feed, query and stream the signs alternate, beginning with +. The same holds for each band join and pair of
+streams. No event id occurs twice. The checker receives events one by one in the order of their topic. Knows events, but
+does not read Kafka.
 
-Memory: about 400 bytes a pair of query and stream (and 150 more for each version of the query that had events of the
-stream), and 150 for each of the last `REMEMBERED_IDS` event ids.
+Memory: about 400 bytes for each pair of query and stream (and 150 more for each version of the query that had events of
+the stream), and 150 for each of the last `REMEMBERED_IDS` event ids.
 """
 
 from collections.abc import Iterator
@@ -15,15 +15,15 @@ from typing import NamedTuple
 
 from bmq.client.messages import Event, JoinEvent, Sign, read_event
 
-# An event is written again only where its batch is, so right behind that batch: more than a batch holds. Fewer miss
-# repeats of a huge batch; more take memory.
+# A repeated event follows within or right behind its batch, because only the last batch is ever run again. So this is
+# more than the events of a batch. Fewer would miss repeats in a huge batch; more would take memory.
 REMEMBERED_IDS = 4_000_000
 
-SHOWN_FAULTS = 100  # of a kind; all are counted, but a broken ledger may hold millions
+SHOWN_FAULTS = 100  # faults, and repeats; all are counted, but a broken ledger may have millions
 
 
 class Pair(NamedTuple):
-    """Whose signs alternate."""
+    """A query and a stream; the signs of their events alternate."""
 
     feed: str
     query_id: str
@@ -34,7 +34,7 @@ class Pair(NamedTuple):
 
 
 class JoinedPair(NamedTuple):
-    """Two streams whose signs alternate."""
+    """A band join and two streams; the signs of their events alternate."""
 
     left_feed: str
     right_feed: str
@@ -48,7 +48,7 @@ class JoinedPair(NamedTuple):
 
 @dataclass(slots=True)
 class _Run:
-    """The signs of one pair, topic and version of the query; they are in one partition, and so in order."""
+    """The signs of one pair in one topic and version of the query; they are in one partition, and so in order."""
 
     topic: str
     version: int | None
@@ -59,14 +59,15 @@ class _Run:
 
 @dataclass(slots=True)
 class Report:
-    """What was found.
+    """The result of the check.
 
     Attributes
     ----------
-    n_faults, faults : breaks of the ledger, and the first of them as sentences.
-    n_repeats, repeats : events that came again with the same id and content, as after a crash, and the first of them.
-    n_back : events older than the one before them; right only for readings that arrive behind an expiry.
-    n_foreign : records that are no event.
+    n_faults, faults : the number of faults, and the first of them as sentences.
+    n_repeats, repeats : the number of events that occur again with the same id and content, as after a crash, and the
+        first of them as sentences.
+    n_back : events that are older than the event before them; correct only for readings that arrive after an expiry.
+    n_foreign : records that are not events.
     """
 
     n_events: int = 0
@@ -80,11 +81,11 @@ class Report:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing breaks the ledger, and nothing came twice."""
+        """Whether there are neither faults nor repeats."""
         return not self.n_faults and not self.n_repeats
 
     def add_fault(self, sentence: str) -> None:
-        """Count a fault, and keep it while there are few."""
+        """Count a fault, and keep its sentence if there are fewer than SHOWN_FAULTS."""
         self.n_faults += 1
         if len(self.faults) < SHOWN_FAULTS:
             self.faults.append(sentence)
@@ -95,8 +96,8 @@ class Ledger:
 
     Parameters
     ----------
-    from_beginning : whether the topics hold every event since the service's first start. Else the first sign of a
-        pair may be -: its + is gone, by the topic's retention.
+    from_beginning : whether the topics have every event since the service's first start. If not, the first sign of a
+        pair may be -, because the topic's retention may have removed the +.
     remembered_ids : how many event ids are remembered.
     """
 
@@ -108,7 +109,7 @@ class Ledger:
         self._report = Report()
 
     def take(self, topic: str, value: bytes | None) -> None:
-        """Take the next record of a topic; records of one partition in their order, one topic after the other."""
+        """Check the next record of a topic; call it for one topic after the other, with each partition in its order."""
         event = read_event(value or b"")
         if event is None:
             self._report.n_foreign += 1
@@ -118,7 +119,7 @@ class Ledger:
                 self._take_sign(pair, sign, event, topic)
 
     def finish(self) -> Report:
-        """Return what was found in all that was taken; nothing is taken after it."""
+        """Return the report on all records; do not call `take` afterwards."""
         self._report.n_pairs = len(self._runs)
         for pair, runs in self._runs.items():
             for sentence in self._faults_between(runs):
@@ -126,7 +127,7 @@ class Ledger:
         return self._report
 
     def _is_repeat(self, event: Event | JoinEvent, topic: str, content: int) -> bool:
-        """Note the event's id; return whether it is known, which is a repeat or, with another content, a fault."""
+        """Remember the event's id and return whether it was known: a repeat, or a fault if the content differs."""
         known = self._contents.get(event.event_id)
         if known is None:
             self._contents[event.event_id] = content
@@ -146,7 +147,8 @@ class Ledger:
         runs = self._runs.setdefault(pair, [])
         run = runs[-1] if runs else None
         if run is not None and run.topic == topic:
-            # The clocks of two feeds differ: the expiry of the one may be earlier than a reading of the other.
+            # Only for one feed, because the clocks of two feeds differ: an expiry by one clock may be earlier than a
+            # reading of the other feed.
             self._report.n_back += event.event_time < run.last_time and isinstance(pair, Pair)
             if run.version == event.query_version:
                 if run.last == sign:
@@ -156,9 +158,9 @@ class Ledger:
         runs.append(_Run(topic, event.query_version, sign, sign, event.event_time))
 
     def _faults_between(self, runs: list[_Run]) -> Iterator[str]:
-        """Yield what is wrong between the versions of a query, which may have written to different topics."""
+        """Yield the faults between the versions of a query, whose events may be in different topics."""
         if any(run.version is None for run in runs):
-            # Layout `reading` names no version: what came in another topic before or after is not known.
+            # Events of layout `reading` have no version, so the order of events in different topics is not known.
             if self._from_beginning and len(runs) == 1 and runs[0].first == "-":
                 yield "begins with -"
             return
@@ -173,7 +175,7 @@ class Ledger:
 
 
 def _signs(event: Event | JoinEvent) -> Iterator[tuple[Pair | JoinedPair, Sign]]:
-    """Yield whose signs an event tells; none of an event that has no sign."""
+    """Yield each pair of an event with its sign; nothing if the event has no sign."""
     if isinstance(event, Event):
         for sign, query_id in event.crossings():
             yield Pair(event.feed, query_id, event.stream_id), sign

@@ -1,7 +1,7 @@
-"""What the service writes, as a client reads it: replies and events, typed.
+"""The replies, events and members that the service writes, as typed records for clients.
 
-The reading side of what `wire` writes, and more lenient than its schemas: a field, kind or code that is added
-later does not stop an older client. Knows JSON; no Kafka.
+The counterpart of the renderers in `wire`, and more lenient than its schemas: a field, kind or code that a later
+version adds does not break an older client. Knows JSON, but not Kafka.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ import msgspec
 
 Sign = Literal["+", "-"]
 
-# What a stream did of which a transition query reports, and a match or a select query.
+# Verbs for the sentences about events of transition, match and select queries.
 _DEEDS = {
     "in_then_out": "entered and soon left",
     "out_then_in": "left and soon entered",
@@ -25,22 +25,22 @@ _DEEDS_OF_PAIRS = {"+": "came into", "-": "left", None: "satisfy"}
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """Why a command was rejected; the codes are in docs/wire-format.md."""
+    """The reason why a command was rejected; docs/wire-format.md lists the codes."""
 
     code: str
     message: str
 
 
 class ReplyMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """The service's answer to one command.
+    """The service's reply to one command.
 
     Attributes
     ----------
     status : accepted, unchanged, rejected, deleted or expired.
-    control_offset : where the command stands in the control topic.
-    version : control offset + 1 of the command; None where it was rejected.
+    control_offset : the offset of the command in the control topic.
+    version : control offset + 1 of the command; None if it was rejected.
     feed_offsets : feed -> partition -> the next offset when the command took effect.
-    error : only where `status` is rejected.
+    error : set only if `status` is rejected.
     """
 
     query_id: str
@@ -62,19 +62,19 @@ class Moment(msgspec.Struct, frozen=True):
 class Event(msgspec.Struct, frozen=True, kw_only=True):
     """One event about a stream.
 
-    With `layout = "crossing"` one crossing: `query_id`, `query_version`, `sign` and `tags` are set. With
-    `layout = "reading"` all crossings of one stream and cause: `entered` and `left` are query ids. An event of a
+    With `layout = "crossing"` an event is one crossing: `query_id`, `query_version`, `sign` and `tags` are set. With
+    `layout = "reading"` it is all crossings of one stream and cause: `entered` and `left` are query ids. An event of a
     transition, match or select query has `query_id` and no `sign`.
 
     Attributes
     ----------
-    event_id : the same after a replay, so that a consumer can drop what it has seen.
+    event_id : the same after a replay, so that a consumer can drop repeats.
     event_time : epoch ms of the reading, or of the moment of an expiry.
-    reason : empty where a transition, match or select query reports.
-    previous : where the stream came from; None unless it moved.
+    reason : empty for events of transition, match and select queries.
+    previous : the reading before the move; None unless the stream moved.
     confirmed_time : epoch ms at which `stay_for` or `away_for` had passed.
-    is_pass : whether the stream was inside only on its way between two readings.
-    pattern, began : of a transition: which one, and epoch ms of its first crossing.
+    is_pass : whether the stream was inside only between two readings.
+    pattern, began : of a transition: the pattern, and epoch ms of the first crossing.
     """
 
     event_id: str
@@ -98,26 +98,26 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def subject(self) -> str:
-        """What it is about, in words."""
+        """The stream of the event, in words."""
         return f"stream {self.stream_id}"
 
     def crossings(self) -> list[tuple[Sign, str]]:
-        """Return (sign, query id) of each crossing, whatever the layout; none where a crossing is not what it tells."""
+        """Return (sign, query id) of each crossing, under both layouts; empty if the event is not about crossings."""
         if self.query_id is not None and self.sign is not None:
             return [(self.sign, self.query_id)]
         left: list[tuple[Sign, str]] = [("-", query_id) for query_id in self.left]
         return left + [("+", query_id) for query_id in self.entered]
 
     def is_about(self, query_id: str) -> bool:
-        """Return whether the event is one of that query."""
+        """Return whether the event belongs to that query."""
         return query_id == self.query_id or query_id in self.entered or query_id in self.left
 
     def is_of(self, stream_id: str) -> bool:
-        """Return whether the event is one of that stream."""
+        """Return whether the event belongs to that stream."""
         return stream_id == self.stream_id
 
     def sentences(self) -> list[str]:
-        """Return a sentence for people for each crossing: who entered or left what, where, and why."""
+        """Return a readable sentence for each crossing: the stream, the query, the value, and the reason."""
         rest = f"at {_value_text(self.value)}{_in_brackets(self._why())}{_tags_text(self.tags)}"
         if self.query_id is not None and self.sign is None:
             deed = self.pattern or self.kind
@@ -128,7 +128,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
     def lines(self) -> list[str]:
-        """Return the sentences, each behind the event time in UTC."""
+        """Return the sentences, each after the event time in UTC."""
         return [f"{_moment(self.event_time)} {sentence}" for sentence in self.sentences()]
 
     def _why(self) -> str:
@@ -156,10 +156,10 @@ class JoinEvent(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes
     ----------
-    event_id : as of `Event`.
+    event_id : as for `Event`.
     event_time : epoch ms of the later reading, or of the moment of an expiry.
-    left, right : the pair. Where a band join reports queries, only the one that changed the answer.
-    sign, reason : of a band join that reports pairs; without a sign, of one that reports queries.
+    left, right : the joined pair. If a band join reports queries, only the reading that changed the answer.
+    sign, reason : of a band join; one that reports queries has a reason and no sign.
     """
 
     event_id: str
@@ -175,31 +175,31 @@ class JoinEvent(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def readings(self) -> list[JoinedReading]:
-        """The readings that it has, the left one first."""
+        """The readings of the event, the left one first."""
         return [reading for reading in (self.left, self.right) if reading is not None]
 
     @property
     def subject(self) -> str:
-        """What it is about, in words."""
+        """The streams of the event, in words."""
         return f"streams {self._streams()}"
 
     def is_about(self, query_id: str) -> bool:
-        """Return whether the event is one of that query."""
+        """Return whether the event belongs to that query."""
         return query_id == self.query_id
 
     def is_of(self, stream_id: str) -> bool:
-        """Return whether the event is one of that stream, on either side."""
+        """Return whether the event belongs to that stream, on either side."""
         return any(reading.stream_id == stream_id for reading in self.readings)
 
     def sentences(self) -> list[str]:
-        """Return a sentence for people: which pair came or left, where, and why."""
+        """Return a readable sentence: the streams, the query, the values, and the reason."""
         deed = "changed the answer of" if len(self.readings) == 1 else _DEEDS_OF_PAIRS[self.sign]
         values = " ~ ".join(_value_text(reading.value) for reading in self.readings)
         rest = f"at {values}{_in_brackets(self.reason)}{_tags_text(self.tags)}"
         return [f"{self._streams()} {deed} {self.query_id} {rest}"]
 
     def lines(self) -> list[str]:
-        """Return the sentence behind the event time in UTC."""
+        """Return the sentence after the event time in UTC."""
         return [f"{_moment(self.event_time)} {sentence}" for sentence in self.sentences()]
 
     def _streams(self) -> str:
@@ -207,11 +207,11 @@ class JoinEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
-    """A stream that is inside a query, as the membership topic says.
+    """A stream that is inside a query, from the membership topic.
 
     Attributes
     ----------
-    since, value : event time (epoch ms) and value with which it entered.
+    since, value : event time (epoch ms) and value of the stream when it entered.
     """
 
     query_id: str
@@ -222,7 +222,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     value: dict[str, float]
 
     def line(self) -> str:
-        """Return who is inside since when, and where it entered."""
+        """Return a readable line: the stream, the time since when it is inside, and the value at that time."""
         return f"{self.stream_id} since {_moment(self.since)}, entered at {_value_text(self.value)}"
 
 
@@ -249,7 +249,7 @@ _member_decoder = msgspec.json.Decoder(Member)
 
 
 def read_reply(value: bytes) -> ReplyMessage | None:
-    """Return the reply, or None for a record that is none (another program's, or a later version's)."""
+    """Return the reply, or None if the record is not a reply that this version can read."""
     try:
         return _reply_decoder.decode(value)
     except msgspec.DecodeError:
@@ -257,7 +257,7 @@ def read_reply(value: bytes) -> ReplyMessage | None:
 
 
 def read_event(value: bytes) -> Event | JoinEvent | None:
-    """Return the event, or None for a record that is none of ours."""
+    """Return the event, or None if the record is not an event of the service."""
     try:
         return _event_decoder.decode(value)
     except msgspec.DecodeError:
@@ -270,7 +270,7 @@ def read_event(value: bytes) -> Event | JoinEvent | None:
 
 
 def read_member(value: bytes) -> Member | None:
-    """Return the member, or None for a record that is none of ours."""
+    """Return the member, or None if the record is not a member; a null value is not."""
     try:
         return _member_decoder.decode(value)
     except msgspec.DecodeError:

@@ -1,8 +1,8 @@
 """The configuration: a TOML file and the environment, checked as a whole before anything starts.
 
-`kafka` and `sections` have every option with its default and its rule, `settings` puts file and environment
-together and checks what holds between sections, `faults` says what is wrong, `reference` writes the document.
-Nothing here starts anything, opens a connection, or imports Spark or a Kafka client.
+`kafka` and `sections` define every option with its default and its rule. `settings` combines file and environment and
+checks the rules between sections. `faults` describes faults in words, and `reference` writes docs/configuration.md.
+No module of this package starts anything, opens a connection, or imports Spark or a Kafka client.
 """
 
 from bmq.config.kafka import KafkaSection

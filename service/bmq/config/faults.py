@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, in words: the option, the value, the rule, the way out.
+"""The faults of a configuration in words: the option, the value, the rule, the way out.
 
 Knows pydantic's errors and the names of the options; decides nothing.
 """
@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails
 
 ENVIRONMENT_PREFIX = "BMQ_"
 
-# Where pydantic speaks of its own types.
+# Rules for errors whose message in pydantic mentions Python types.
 _RULES = {
     "too_short": "name at least one",
     "string_too_short": "must not be empty; name one or leave the option out",
@@ -30,12 +30,12 @@ Location = tuple[int | str, ...]
 
 
 def is_secret(name: str) -> bool:
-    """Return whether the value of a Kafka option must not be shown."""
+    """Return whether the value of a Kafka option is a secret, which no message may show."""
     return _SECRET.search(name) is not None
 
 
 def describe(error: ErrorDetails, model: type[BaseModel]) -> str:
-    """Return one fault that pydantic found as one line; ``model`` is where its location starts."""
+    """Return one error of pydantic as one line; its location starts at ``model``."""
     location = error["loc"]
     match error["type"]:
         case "extra_forbidden":
@@ -50,7 +50,7 @@ def describe(error: ErrorDetails, model: type[BaseModel]) -> str:
 
 
 def unknown_option(location: Location, known: Iterable[str]) -> str:
-    """Return the fault of an option that does not exist, with the nearest that does."""
+    """Return the fault of an option that does not exist, with the nearest known option."""
     names = sorted(known)
     nearest = difflib.get_close_matches(str(location[-1]), names, n=1)
     way_out = f'did you mean "{nearest[0]}"?' if nearest else f"known here: {', '.join(names)}"
@@ -60,7 +60,7 @@ def unknown_option(location: Location, known: Iterable[str]) -> str:
 def unknown_variables(environment: Mapping[str, str], sections: Iterable[str]) -> list[str]:
     """Return a fault for each variable that looks like an option of a section that does not exist.
 
-    Names without `__`, such as BMQ_TEST_BOOTSTRAP, are no options and are left alone.
+    Names without `__`, such as BMQ_TEST_BOOTSTRAP, are not options and are ignored.
     """
     known = sorted(sections)
     faults = []
@@ -75,10 +75,10 @@ def unknown_variables(environment: Mapping[str, str], sections: Iterable[str]) -
 
 
 def names_at(model: type[BaseModel], location: Location) -> list[str]:
-    """Return the names of the options at ``location``: the fields of the model that stands there."""
+    """Return the names of the options at ``location``: the fields of the model at that place."""
     for step in location:
         field = model.model_fields.get(str(step))
-        # A step without a field is the free name of a feed: its options are those of the model we are at.
+        # A step without a field is the name of a feed, which the user chooses: the options are those of this model.
         if field is not None:
             model = _inner_model(field.annotation) or model
     return list(model.model_fields)
@@ -91,7 +91,7 @@ def _inner_model(annotation: object) -> type[BaseModel] | None:
 
 
 def dotted(location: Location) -> str:
-    """Return a location as it would stand in the file, with the variable if one is set there."""
+    """Return a location in the notation of the file, with its environment variable if that is set."""
     steps = [str(step) for step in location if step != "[key]"]
     variable = variable_of(location)
     return ".".join(steps) + (f" (from {variable})" if variable in os.environ else "")
@@ -103,7 +103,7 @@ def variable_of(location: Location) -> str:
 
 
 def _equals(location: Location, value: object) -> str:
-    """Return ` = value` as TOML would write it; nothing for a table, which is long and may hold a secret."""
+    """Return ` = value` in TOML's notation; "" for a table, which is long and may contain a secret."""
     if isinstance(value, Mapping):
         return ""
     if location[:2] == ("kafka", "options") and is_secret(str(location[-1])):

@@ -1,6 +1,6 @@
 """The section `kafka`: an address, and any other option of a Kafka client.
 
-Two kinds of clients read it, Spark's in the JVM and librdkafka in Python; they know different names.
+Two kinds of clients read it, Spark's clients in the JVM and librdkafka in Python; they know different option names.
 """
 
 import re
@@ -26,15 +26,15 @@ _NOT_AN_OPTION = {
     "value.serializer": "leave it out",
     "interceptor.classes": "leave it out, Spark allows none",
 }
-# librdkafka stops at a name that it does not know; the JVM's clients warn and go on.
+# librdkafka fails on a name that it does not know; the JVM's clients warn and go on.
 _JVM_ONLY = re.compile(r"sasl\.jaas\.config|ssl\.truststore\..+|ssl\.keystore\.type|.+\.(class|classes|handler)")
 
 
 def _flat(options: object) -> object:
-    """Return Kafka options as one map of texts, however TOML or the environment wrote them.
+    """Return Kafka options as one map of texts, for every notation of TOML and of the environment.
 
-    An unquoted `security.protocol` is a nested table for TOML. A variable's name cannot hold a dot, so the
-    environment writes `SECURITY_PROTOCOL`; it wins over the file.
+    For TOML an unquoted `security.protocol` is a nested table. The name of a variable cannot contain a dot, so the
+    environment has `SECURITY_PROTOCOL`; it takes precedence over the file.
     """
     if not isinstance(options, Mapping):
         return options
@@ -79,18 +79,18 @@ class KafkaSection(Section):
         return options
 
     def client_options(self) -> dict[str, str]:
-        """Return the options for a client of librdkafka, by librdkafka's names.
+        """Return the options for a librdkafka client, without those that only the JVM knows.
 
         Raises
         ------
         ConfigError
-            No address is known: see `Config.with_broker`.
+            No address is known; see `Config.with_broker`.
         """
         options = {name: text for name, text in self.options.items() if not _JVM_ONLY.fullmatch(name)}
         return {"bootstrap.servers": self._servers(), **options}
 
     def spark_options(self) -> dict[str, str]:
-        """Return the options for Spark's Kafka source or sink, with the prefix `kafka.`; raises as above."""
+        """Return the options for Spark's Kafka source or sink, with the prefix `kafka.`; raises as `client_options`."""
         options = {f"kafka.{name}": text for name, text in self.options.items()}
         return {"kafka.bootstrap.servers": self._servers(), **options}
 
@@ -103,6 +103,6 @@ class KafkaSection(Section):
         return self.bootstrap_servers
 
     def __repr_args__(self) -> list[tuple[str | None, Any]]:
-        """Keep what a log must not show out of `repr` and `str`."""
+        """Return the fields for `repr` and `str`, with `***` for secrets, because logs may contain them."""
         shown = {name: "***" if is_secret(name) else text for name, text in self.options.items()}
         return [("bootstrap_servers", self.bootstrap_servers), ("options", shown)]

@@ -21,7 +21,7 @@ _BEFORE = """\
 <!-- Written by `make reference` from service/bmq/config: change it there. -->
 
 A TOML file, given with `--config`, and over it the environment. Both are checked as a whole before anything
-starts; every fault is told at once, and the exit code is 2. `config/local.toml` is one to start from.
+starts; all faults are reported at once, and the exit code is 2. `config/local.toml` is one to start from.
 
 - **Environment**: `BMQ_SECTION__OPTION`, such as `BMQ_JOB__SHARDS=8`. Two underscores go one level down.
 - **Feeds**: `BMQ_FEEDS__VEHICLES__TOPIC=positions`. A feed's name has `a-z`, `0-9`, `-` and single `_`.
@@ -102,7 +102,7 @@ def _default(model: type[Section], option: str, schema: Mapping[str, Any]) -> st
 
 
 def _type(schema: Mapping[str, Any]) -> str:
-    """Return the type of an option in a reader's words."""
+    """Return the type of an option in words for a reader."""
     match schema:
         case {"enum": values}:
             return " or ".join(_code(json.dumps(value)) for value in values)

@@ -1,7 +1,7 @@
-"""Every option of every section but `kafka`: type, default, meaning and the rule for one value.
+"""Every option of every section except `kafka`: type, default, meaning and the rule for one value.
 
-The docstring below an option is its text in docs/configuration.md. What a later version builds is an option
-here too, so that it is refused by name and never ignored.
+The docstring below an option is its text in docs/configuration.md. Options that are planned but not built are here,
+too, so that the service refuses them by name and never ignores them.
 """
 
 import re
@@ -45,7 +45,7 @@ def _trigger(text: str) -> str:
 
 
 def _text_of(read: Callable[[object], int]) -> BeforeValidator:
-    """Return the rule that ``read`` takes the value; it stays a text, as the reference shows it."""
+    """Return a validator that requires that ``read`` accepts the value; the value stays a text, as in the file."""
 
     def check(value: object) -> object:
         read(value)
@@ -55,7 +55,7 @@ def _text_of(read: Callable[[object], int]) -> BeforeValidator:
 
 
 def _later(refused: object) -> AfterValidator:
-    """Return the rule that ``refused`` waits for a later version."""
+    """Return a validator that refuses the value ``refused``, which is not built yet."""
 
     def check(value: Any) -> Any:
         if value == refused:
@@ -68,7 +68,7 @@ def _later(refused: object) -> AfterValidator:
 Topic = Annotated[str, AfterValidator(_topic)]
 FieldName = Annotated[str, Field(min_length=1)]
 Whole = Annotated[int, BeforeValidator(_whole)]
-_DURATION = WithJsonSchema({"type": "string", "format": "duration"})  # so that the reference names it
+_DURATION = WithJsonSchema({"type": "string", "format": "duration"})  # so that the reference shows this type
 Duration = Annotated[str, _text_of(read_duration), _DURATION]
 PositiveDuration = Annotated[str, _text_of(read_positive_duration), _DURATION]
 
@@ -91,9 +91,10 @@ class TopicsSection(Section):
     dead_letter: Topic = "bmq.dead-letter"
     """Records of feeds that are no readings, unchanged, with the reason in headers."""
     clock: Topic = "bmq.clock"
-    """Marks that move the clock of a silent feed; made and read only where a feed has `idle_advance`."""
+    """Marks that move the clock of a silent feed; made and read only if a feed has `idle_advance`."""
     membership: Topic | None = None
-    """Who is inside now, compacted: key = query, feed and stream, null when it left. Absent: not written."""
+    """The streams that are inside now, compacted: key = query, feed and stream, null after the stream left. Absent:
+    not written."""
     key: Literal["stream_id", "query_id"] = "stream_id"
     """The key of the events."""
     allowed_output_prefix: str = "bmq."
@@ -102,7 +103,7 @@ class TopicsSection(Section):
     """`crossing`: one event a crossing. `reading`: one event a reading that crossed anything."""
 
     def reserved(self) -> frozenset[str]:
-        """Return the topics that no query may write to: what the service reads, or answers on."""
+        """Return the topics that no query may write to, because the service reads them or replies on them."""
         named = (self.control, self.clock, self.replies, self.dead_letter, self.membership)
         return frozenset(topic for topic in named if topic is not None)
 
@@ -192,7 +193,7 @@ class FeedSection(Section):
         return self
 
     def record(self, name: str) -> records.Feed:
-        """Return the feed as the other layers know it."""
+        """Return the feed as a record for the other layers."""
         return records.Feed(
             name=name,
             topic=self.topic,

@@ -1,4 +1,4 @@
-"""File and environment put together, and the rules that hold between sections."""
+"""Combines file and environment, and checks the rules between sections."""
 
 import json
 import os
@@ -24,7 +24,7 @@ from bmq.config.kafka import KafkaSection
 from bmq.config.sections import FeedSection, JobSection, MetricsSection, TopicsSection
 from bmq.errors import ConfigError
 
-# No capitals and no double underscore, since a feed's name is a part of the names of environment variables.
+# No capitals and no double underscore, because a feed's name is part of the names of environment variables.
 _FEED_NAME = re.compile(r"(?!.*__)[a-z0-9][a-z0-9_-]*(?<!_)")
 
 
@@ -35,9 +35,9 @@ def _feed_name(name: str) -> str:
 
 
 class _Environment(EnvSettingsSource):
-    """Variables as pydantic-settings reads them, except that only what looks like a list or a table is JSON.
+    """The variables as pydantic-settings reads them, except that only texts that begin with `[` or `{` are JSON.
 
-    Otherwise a password of digits would come back as a number, and `1.10` as `1.1`.
+    Otherwise a password of digits would become a number, and `1.10` would become `1.1`.
     """
 
     def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:
@@ -47,7 +47,7 @@ class _Environment(EnvSettingsSource):
 
 
 class Config(BaseSettings):
-    """The whole configuration. Building one raises ConfigError with every fault in one message."""
+    """The whole configuration. Its constructor raises ConfigError with every fault in one message."""
 
     model_config = SettingsConfigDict(
         frozen=True, extra="forbid", env_prefix=ENVIRONMENT_PREFIX, env_nested_delimiter="__"
@@ -74,10 +74,10 @@ class Config(BaseSettings):
     @model_validator(mode="wrap")
     @classmethod
     def _collect_faults(cls, document: dict[str, Any], check: ModelWrapValidatorHandler[Self]) -> Self:
-        """Return the configuration, or raise with every fault, those between sections included.
+        """Return the configuration, or raise ConfigError with every fault, including those between sections.
 
-        The rules between sections look at the raw document: else a fault in one feed would hide that two
-        others share a topic, and a user would mend one fault a start.
+        The rules between sections check the raw document. Otherwise a fault in one feed would hide that two other feeds
+        share a topic, and a user would find only one fault at each start.
         """
         faults = unknown_variables(os.environ, cls.model_fields)
         config = None
@@ -91,22 +91,22 @@ class Config(BaseSettings):
         return config
 
     def feed_records(self) -> dict[str, records.Feed]:
-        """Return the feeds by name, as the other layers know them."""
+        """Return the feeds by name, as records for the other layers."""
         return {name: feed.record(name) for name, feed in self.feeds.items()}
 
     def with_broker(self, bootstrap_servers: str) -> Self:
-        """Return the same configuration with an address: that of the Kafka which the service started."""
+        """Return the same configuration with the address of Kafka, which may be the broker that the service started."""
         kafka = self.kafka.model_copy(update={"bootstrap_servers": bootstrap_servers})
         return self.model_copy(update={"kafka": kafka})
 
 
 def load_config(path: Path | None) -> Config:
-    """Return the configuration of a file (None: none) with the environment over it.
+    """Return the configuration of a file (None: no file); environment variables take precedence.
 
     Raises
     ------
     ConfigError
-        The file cannot be read or is no TOML, or the whole has faults: one line each, all in one message.
+        The file cannot be read or is not TOML, or the configuration has faults: one line each, all in one message.
     """
     document = {} if path is None else _read(path)
     where = "configuration from the environment" if path is None else str(path)
@@ -135,7 +135,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _faults_between(document: Mapping[str, Any]) -> list[str]:
-    """Return the faults that no section can see alone; the sections may be faulty themselves."""
+    """Return the faults that involve several sections; the sections themselves may have faults, too."""
     feeds = document.get("feeds", {})
     topics = document.get("topics", {})
     if not isinstance(feeds, Mapping) or not isinstance(topics, Mapping):
@@ -152,7 +152,7 @@ def _faults_between(document: Mapping[str, Any]) -> list[str]:
 
 
 def _shared_topics(topic_by_role: Mapping[str, str]) -> list[str]:
-    """Return a fault for each topic with two roles. Kafka takes `a.b` and `a_b` for the same name."""
+    """Return a fault for each topic with two roles. Kafka treats `a.b` and `a_b` as the same name."""
     faults = []
     first_role_by_topic: dict[str, str] = {}
     for role, topic in topic_by_role.items():

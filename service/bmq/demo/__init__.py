@@ -1,1 +1,1 @@
-"""The demo: generated streams, standing queries, and a live view of the events that they make."""
+"""The demo: generated streams, standing queries, and a live view of their events."""

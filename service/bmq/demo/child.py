@@ -1,4 +1,4 @@
-"""The demo's service: a configuration of its own, and `bmq serve` as a child process."""
+"""The demo's service: its own configuration, and `bmq serve` as a child process."""
 
 import json
 import sys
@@ -33,7 +33,7 @@ def write_config(folder: Path, world: World, servers: str, metrics_port: int) ->
         "metrics": {"port": metrics_port},
     }
     path = folder / "demo.toml"
-    # JSON's texts, numbers and lists are TOML's too.
+    # Texts, numbers and lists have the same notation in JSON and TOML.
     path.write_text(
         "\n".join(
             f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
@@ -49,8 +49,8 @@ class ServiceProcess:
 
     Parameters
     ----------
-    config : its configuration; the log goes beside it.
-    metrics_port : where it says how it is.
+    config : the configuration file; the log is written beside it.
+    metrics_port : the port of the service's metrics.
     """
 
     def __init__(self, config: Path, metrics_port: int) -> None:
@@ -66,7 +66,7 @@ class ServiceProcess:
         Raises
         ------
         SetupError
-            If it ends, or takes longer than START_LIMIT_SECONDS; with the end of its log.
+            The service ends, or takes longer than START_LIMIT_SECONDS; the message has the end of its log.
         """
         deadline = time.monotonic() + START_LIMIT_SECONDS
         while time.monotonic() < deadline:
@@ -84,7 +84,7 @@ class ServiceProcess:
             raise self._failure(f"ended with exit code {code}")
 
     def stop(self) -> None:
-        """Let it finish its batch and end."""
+        """Stop the service; it finishes its batch first."""
         self._process.stop(STOP_LIMIT_SECONDS)
 
     def _failure(self, what: str) -> SetupError:

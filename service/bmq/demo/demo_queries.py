@@ -15,7 +15,7 @@ Definition = dict[str, Any]
 
 N_BANDS = 200  # each 2.3 % wide: a price that moves leaves one and enters the next
 N_ALERTS = 100
-ALERT_RISE = 1.02  # times the opening price; within minutes some of the watched stocks get there
+ALERT_RISE = 1.02  # times the opening price; within minutes some of the watched stocks reach it
 
 N_GARAGES, N_SHOPS = 300, 300
 GARAGE_METRES = 40.0  # a corner with its four mouths
@@ -36,7 +36,7 @@ def stock_queries(stocks: Stocks) -> dict[str, Definition]:
 
 
 def vehicle_queries(seed: int = 0) -> dict[str, Definition]:
-    """Return garages at corners and shops in the middle of blocks, no two at the same place."""
+    """Return garages at corners and shops in the middle of blocks, each at a place of its own."""
     garages = {
         f"garage-{n}": _zone(place, along=0.0, reach=(GARAGE_METRES / 2, GARAGE_METRES / 2))
         for n, place in enumerate(_places(N_GARAGES, seed))
@@ -49,13 +49,13 @@ def vehicle_queries(seed: int = 0) -> dict[str, Definition]:
 
 
 def _alert(symbol: str, opened: float) -> Definition:
-    """Return a query for one stock that is well above its opening price: unbounded, and of one stream."""
+    """Return a query for one stock well above its opening price: an unbounded region, and one stream."""
     box = {"price": [round(opened * ALERT_RISE, 2), None]}
     return _border("stocks", box, {"opened at": f"{opened:.2f}"}) | {"streams": [symbol]}
 
 
 def _places(n: int, seed: int) -> Iterator[tuple[int, int]]:
-    """Return ``n`` different corners (avenue, street); no street is the last one."""
+    """Return ``n`` different corners (avenue, street), without the corners of the last street."""
     shape = (Vehicles.N_AVENUES, Vehicles.N_STREETS - 1)
     chosen = np.random.default_rng(seed).choice(shape[0] * shape[1], n, replace=False)
     avenues, streets = np.unravel_index(chosen, shape)

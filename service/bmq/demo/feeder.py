@@ -1,4 +1,4 @@
-"""Publishes the readings of a world at a steady rate, from a thread of its own."""
+"""Publishes the readings of a world at a steady rate, from its own thread."""
 
 import threading
 import time
@@ -10,18 +10,18 @@ from bmq.demo.generated_streams import World
 from bmq.kafka_io.connect import CONNECT_TIMEOUT_SECONDS, explained, producer
 from bmq.records import Float64s, Int64s
 
-# Seconds between two bursts of readings. Longer ones show as steps in the latency, shorter ones cost more
-# than the readings themselves.
+# Seconds between two bursts of readings. Longer pauses are visible as steps in the latency; with shorter pauses the
+# bursts cost more than the readings.
 BURST_SECONDS = 0.05
 
 
 class Feeder:
-    """Lets every stream of a world report in turn, ``rate`` readings a second in all.
+    """Publishes readings of all streams of a world in turn, ``rate`` readings a second in total.
 
     Parameters
     ----------
     options : client options with `bootstrap.servers`.
-    rate : readings a second; where the machine cannot do as many, it does what it can.
+    rate : readings a second; if the machine cannot reach the rate, it publishes as many as it can.
     """
 
     def __init__(self, options: Mapping[str, str], world: World, rate: float) -> None:
@@ -33,11 +33,11 @@ class Feeder:
         self._thread = threading.Thread(target=self._feed, name="feeder", daemon=True)
 
     def start(self) -> None:
-        """Begin to publish."""
+        """Start to publish."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End, when all that was published is on the broker."""
+        """Stop to publish; return when the broker has all readings."""
         self._ending.set()
         self._thread.join()
         with explained(self._options):
@@ -47,7 +47,7 @@ class Feeder:
         started = time.monotonic()
         n_sent = 0
         turns = take_turns(len(self._world.ids), self._rate * BURST_SECONDS)
-        # A stream's turn comes again when all others have had theirs.
+        # A stream has a reading again after all other streams had one.
         seconds_between = len(self._world.ids) / self._rate
         while not self._ending.wait(max(0.0, started + n_sent / self._rate - time.monotonic())):
             rows = next(turns)
@@ -56,7 +56,7 @@ class Feeder:
 
     def _publish(self, rows: Int64s, values: Float64s) -> None:
         world = self._world
-        # Written by hand, since json.dumps would take longer than all the rest. Ids need no escapes.
+        # Formatted by hand, because json.dumps would take longer than everything else. Ids need no escapes.
         names = [f'","{world.dimensions[0]}":', *(f',"{name}":' for name in world.dimensions[1:])]
         now = int(time.time() * 1000)
         for row, *numbers in zip(rows.tolist(), *values.tolist(), strict=True):
@@ -68,9 +68,9 @@ class Feeder:
         self._producer.poll(0)
 
     def _queue(self, stream_id: str, record: str) -> bool:
-        """Return whether the record found room in the producer's queue."""
+        """Add a record to the producer's queue; return False if the queue is full."""
         try:
-            # The key keeps a stream in one partition, and so in order.
+            # With its id as the key, a stream is in one partition, and so in order.
             self._producer.produce(self._world.feed, record.encode(), stream_id.encode())
         except BufferError:
             return False

@@ -1,4 +1,4 @@
-"""The numbers of the demo: what the service says of itself at `/metrics`, and what was added since."""
+"""The numbers of the demo: the service's counters at `/metrics`, and their differences between two moments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from urllib.request import urlopen
 
 from prometheus_client.parser import text_string_to_metric_families
 
-SCRAPE_LIMIT_SECONDS = 5.0  # an answer takes milliseconds; a busy machine a second
+SCRAPE_LIMIT_SECONDS = 5.0  # an answer takes milliseconds, on a busy machine a second
 
 Buckets = tuple[tuple[float, float], ...]  # (upper end in seconds, events at or below it), ascending
 
@@ -37,7 +37,7 @@ class Figures:
         return quantile(self.latency, share)
 
     def since(self, earlier: "Figures") -> "Figures":
-        """Return what was added since ``earlier``; sizes stay as they are."""
+        """Return the counters minus those of ``earlier``; the numbers of queries and streams are not subtracted."""
         before = dict(earlier.latency)
         return Figures(
             up=self.up,
@@ -53,7 +53,7 @@ class Figures:
 
 
 def scrape(port: int) -> Figures | None:
-    """Return the figures of the service on this machine, or None where nobody answers."""
+    """Return the figures of the service on this machine, or None if it does not answer."""
     try:
         with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=SCRAPE_LIMIT_SECONDS) as response:
             return read_figures(response.read().decode())
@@ -86,7 +86,8 @@ def read_figures(text: str) -> Figures:
 def quantile(buckets: Sequence[tuple[float, float]], share: float) -> float | None:
     """Return the value that ``share`` of the observations do not exceed; None without observations.
 
-    As Prometheus' histogram_quantile: even within a bucket, and the last finite end for all above it.
+    The same as Prometheus' histogram_quantile: observations count as evenly spread within a bucket, and those above the
+    last finite end count as that end.
     """
     if not buckets or not buckets[-1][1]:
         return None

@@ -1,4 +1,4 @@
-"""Streams that look like the papers' two examples: stock prices, and vehicles on a street grid.
+"""Generated streams like the papers' two examples: stock prices, and vehicles on a street grid.
 
 Pure: seeded random numbers in, arrays out; no clock, no Kafka. The same seed and the same calls of `move`
 give the same values.
@@ -13,13 +13,13 @@ from bmq.records import Float64s, Int64s
 
 
 class World(ABC):
-    """Streams of one feed that move when told to.
+    """Streams of one feed that move when `move` is called.
 
     Attributes
     ----------
-    feed : the name of the feed and its topic.
-    id_field, dimensions : the fields of a record that hold the stream id and the values.
-    ids : the stream ids; `rows` of `move` point into them.
+    feed : the name of the feed and of its topic.
+    id_field, dimensions : the fields of a record with the stream id and the values.
+    ids : the stream ids; the `rows` of `move` are positions in it.
     """
 
     feed: ClassVar[str]
@@ -29,9 +29,9 @@ class World(ABC):
 
     @abstractmethod
     def move(self, rows: Int64s, seconds: float) -> Float64s:
-        """Let the streams ``rows`` move for ``seconds`` and return their values, float64[d, rows.size].
+        """Move the streams ``rows`` for ``seconds`` and return their values, float64[d, rows.size].
 
-        A row may not be there twice.
+        ``rows`` must not contain a row twice.
         """
 
 
@@ -48,15 +48,15 @@ class Stocks(World):
     id_field = "symbol"
     dimensions = ("price",)
 
-    # Relative standard deviation after one second. A calm stock does 0.0001; at that pace a demo would show
-    # an event a minute. This is a stormy day, 20 times faster.
+    # Relative standard deviation after one second. A calm stock has 0.0001; at that pace a demo would show one event a
+    # minute. This is a stormy day, 20 times faster.
     VOLATILITY = 0.002
-    LOWEST_OPEN, HIGHEST_OPEN = 5.0, 500.0  # dollars; prices of one exchange differ by that much
+    LOWEST_OPEN, HIGHEST_OPEN = 5.0, 500.0  # dollars; prices on one exchange differ by this factor
 
     def __init__(self, n_streams: int = 2_000, seed: int = 0) -> None:
         self._random = np.random.default_rng(seed)
         self.ids = tuple(_symbol(i) for i in range(n_streams))
-        # Evenly spread on the logarithmic scale, since bands are a few percent wide at any price.
+        # Evenly spread on the logarithmic scale, because bands are a few percent wide at any price.
         low, high = np.log(self.LOWEST_OPEN), np.log(self.HIGHEST_OPEN)
         self._prices = np.exp(self._random.uniform(low, high, n_streams))
         self.opens = _to_cents(self._prices)
@@ -64,7 +64,7 @@ class Stocks(World):
     def move(self, rows: Int64s, seconds: float) -> Float64s:
         """Move the prices of ``rows`` by ``seconds``; return them, at least 0.01, float64[1, rows.size]."""
         spread = self.VOLATILITY * np.sqrt(seconds)
-        # - spread² / 2: the expected price stays what it is, else a long demo would drift out of all bands.
+        # - spread² / 2 keeps the expected price constant; otherwise a long demo would drift out of all bands.
         self._prices[rows] *= np.exp(self._random.normal(-spread * spread / 2, spread, rows.size))
         return _to_cents(self._prices[rows])[np.newaxis]
 
@@ -87,13 +87,13 @@ class Vehicles(World):
     id_field = "id"
     dimensions = ("x", "y")
 
-    # Metres. Manhattan's blocks, with so many of them that a walk across takes an hour.
+    # Metres. Manhattan's blocks, and so many of them that a walk across takes an hour.
     AVENUE_SPACING, STREET_SPACING = 250.0, 80.0
     N_AVENUES, N_STREETS = 12, 60
     SPEEDS = (4.0, 6.0, 9.0)  # metres a second: a bicycle, a bus, a car
     SHARES = (0.2, 0.1, 0.7)
     TURNS = (0, 1, 3)  # straight on, left, right as quarter turns; nobody turns back
-    LIKING = (1.0, 0.5, 0.5)  # of each turn
+    LIKING = (1.0, 0.5, 0.5)  # weight of each turn
 
     _EAST = np.array([1, 0, -1, 0])  # corners passed to the east and to the north, by heading
     _NORTH = np.array([0, 1, 0, -1])
@@ -110,7 +110,7 @@ class Vehicles(World):
         self._metres = self._random.uniform(0, self._BLOCKS[self._headings])
 
     def move(self, rows: Int64s, seconds: float) -> Float64s:
-        """Let ``rows`` drive for ``seconds``; return their (x, y) in metres, float64[2, rows.size]."""
+        """Move the vehicles ``rows`` for ``seconds``; return their (x, y) in metres, float64[2, rows.size]."""
         self._metres[rows] += self.speeds[rows] * seconds
         on_the_way = rows
         while on_the_way.size:
@@ -137,12 +137,12 @@ class Vehicles(World):
         headings, metres = self._headings[rows], self._metres[rows]
         x = self._i[rows] * self.AVENUE_SPACING + self._EAST[headings] * metres
         y = self._j[rows] * self.STREET_SPACING + self._NORTH[headings] * metres
-        return np.stack([x, y]).round(2)  # centimetres: no receiver knows more
+        return np.stack([x, y]).round(2)  # centimetres: no receiver is more precise
 
 
 def _symbol(i: int) -> str:
-    """Return symbol ``i`` of the 26 ** 3 with three letters, in an order that does not look like one."""
-    number = i * 7919 % 26**3  # 7919 is prime to 26, so no symbol comes twice
+    """Return symbol ``i`` of the 26 ** 3 with three letters, in an order that looks random."""
+    number = i * 7919 % 26**3  # 7919 is coprime to 26, so no symbol occurs twice
     return "".join(chr(ord("A") + number // 26**place % 26) for place in (2, 1, 0))
 
 

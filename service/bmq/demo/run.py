@@ -1,4 +1,4 @@
-"""Runs the demo: Kafka, the service, generated streams, standing queries, and a view of what happens."""
+"""Runs the demo: Kafka, the service, generated streams, standing queries, and a live view."""
 
 import tempfile
 import threading
@@ -23,13 +23,13 @@ from bmq.errors import ServiceError
 
 REPLY_LIMIT_SECONDS = 120.0  # for all queries; the first batch may have to compile the kernels
 
-# The numbers on the board are those of the last seconds: shorter, and they jump with every batch.
+# The numbers on the board cover the last seconds; with a shorter window they would jump with every batch.
 WINDOW_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What a demo is made of."""
+    """The contents of a demo."""
 
     title: str
     world: World
@@ -50,15 +50,15 @@ def vehicles_scene(seed: int) -> Scene:
 def run(scene: Scene, rate: float, seconds: float | None) -> None:
     """Run the demo and print a summary at its end.
 
-    1. Start Kafka and the service, with all their data in a folder that goes afterwards.
-    2. Watch the events, register the queries, let the streams report.
-    3. Show what happens until the time is over or Ctrl-C.
-    4. Stop in the reverse order, whatever happened.
+    1. Start Kafka and the service, with all their data in a temporary folder.
+    2. Start to read events, register the queries, and start to publish readings.
+    3. Show the state until the time is over or Ctrl-C.
+    4. Stop everything in the reverse order, also after a failure.
 
     Parameters
     ----------
     rate : readings a second.
-    seconds : of streams; None: until Ctrl-C.
+    seconds : how long readings are published; None: until Ctrl-C.
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bmq-demo-")))  # 1
@@ -85,7 +85,7 @@ def _register(client: Client, queries: Mapping[str, Definition]) -> None:
 
 
 def _watch(events: Iterator[Event | JoinEvent]) -> deque[str]:
-    """Return the latest crossings, which a thread keeps up to date."""
+    """Return the sentences of the latest crossings; a thread keeps them up to date."""
     latest: deque[str] = deque(maxlen=SHOWN_CROSSINGS)
 
     def keep() -> None:
@@ -97,7 +97,7 @@ def _watch(events: Iterator[Event | JoinEvent]) -> deque[str]:
 
 
 def _show(scene: Scene, service: ServiceProcess, metrics_port: int, latest: deque[str], seconds: float | None) -> None:
-    """Show the state again and again; at the end, the whole in one line."""
+    """Show the state repeatedly; at the end, print the totals in one line."""
     started = time.monotonic()
     first = scrape(metrics_port) or Figures()
     seen = deque([(started, first)])

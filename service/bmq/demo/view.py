@@ -1,4 +1,4 @@
-"""What the demo shows: a live board on a terminal, plain lines anywhere else."""
+"""The output of the demo: a live board on a terminal, plain lines everywhere else."""
 
 import sys
 from collections.abc import Sequence
@@ -17,29 +17,29 @@ SHOWN_CROSSINGS = 14  # with the numbers above them, the board fits into 24 line
 
 
 class View(Protocol):
-    """Shows the state of the demo as it goes."""
+    """Shows the state of the demo while it runs."""
 
     def __enter__(self) -> Self:
-        """Begin to show."""
+        """Start the output."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Leave the terminal as it was."""
+        """End the output and restore the terminal."""
 
     def show(self, seconds: float, last: Figures, span: float, latest: Sequence[str]) -> None:
         """Show the state.
 
         Parameters
         ----------
-        seconds : since the first reading.
-        last, span : what was counted in the last ``span`` seconds.
+        seconds : time since the first reading.
+        last, span : the counters of the last ``span`` seconds.
         latest : the latest crossings as sentences, the newest last.
         """
 
 
 class PlainView:
-    """One line a time, for pipes and logs."""
+    """Prints one line at a time, for pipes and logs."""
 
     refresh_seconds = 2.0
 
@@ -59,7 +59,7 @@ class PlainView:
 
 
 class LiveView:
-    """A board that is drawn anew in place."""
+    """A board that is redrawn in place."""
 
     refresh_seconds = 0.5
 
@@ -92,12 +92,12 @@ class LiveView:
 
 
 def make_view(title: str) -> PlainView | LiveView:
-    """Return the view that fits where the output goes."""
+    """Return the view for the kind of output: a terminal, or anything else."""
     return LiveView(title, Console()) if sys.stdout.isatty() else PlainView()
 
 
 def describe(figures: Figures, span: float) -> list[tuple[str, str]]:
-    """Return (name, number) of what was counted in ``span`` seconds."""
+    """Return (name, number) of each figure to show, for the counters of ``span`` seconds."""
     return [
         ("readings/s", f"{figures.readings / span:,.0f}"),
         ("events/s", f"{figures.events / span:,.0f}"),

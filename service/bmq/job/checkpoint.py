@@ -1,10 +1,10 @@
-"""What a checkpoint is bound to, written once beside Spark's own files.
+"""The file that binds a checkpoint to its configuration, written once beside Spark's own files.
 
-    <checkpoint>/bmq.json   format, shards, feeds, where reading began, ends of the control and clock topics then
+    <checkpoint>/bmq.json   format, shards, feeds, start offsets, ends of the control and clock topics at that time
 
-A restart compares it with the configuration and refuses what would silently be wrong: another number of shards
-would look for streams in the wrong state, another list of dimensions or attributes would read values as what they
-are not.
+A restart compares it with the configuration and refuses changes that would silently give wrong results. With another
+number of shards, a shard would look for streams in the wrong state. With another list of dimensions or attributes, it
+would mistake one field's values for another's.
 """
 
 import json
@@ -22,14 +22,15 @@ _FILE = "bmq.json"
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Where a checkpoint began, and what it is bound to.
+    """The offsets at which a checkpoint began, and the options that it is bound to.
 
     Attributes
     ----------
     start_offsets : feed -> partition -> offset of the first reading.
-    control_end : end of the control topic then; deletes before it need no answer.
-    feeds : feed -> the options that it must keep; see `bound_options`.
-    clock_start : partition of the clock topic -> its end then: marks before it are about the run of another checkpoint.
+    control_end : end of the control topic when the checkpoint began; deletes before it get no reply.
+    feeds : feed -> the options that must not change; see `bound_options`.
+    clock_start : partition of the clock topic -> its end when the checkpoint began: earlier marks belong to another
+        checkpoint.
     """
 
     shards: int
@@ -41,7 +42,7 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class CheckpointFolder:
-    """The checkpoint's own file, on whatever file system Hadoop finds for its address."""
+    """Reads and writes the file, on the file system that Hadoop finds for the checkpoint's address."""
 
     def __init__(self, spark: SparkSession, location: str) -> None:
         self._location = location
@@ -53,11 +54,11 @@ class CheckpointFolder:
         self._file_system = self._path.getFileSystem(hadoop)
 
     def read(self) -> Origin | None:
-        """Return the origin; None where the checkpoint is new.
+        """Return the origin; None if the checkpoint is new.
 
         Raises
         ------
-        StateError : it was written by another format of it.
+        StateError : the file is damaged, or has another format.
         """
         there = [path for path in (self._path, self._new_path) if self._file_system.exists(path)]
         if not there:
@@ -82,11 +83,11 @@ class CheckpointFolder:
         return msgspec.json.decode(text, type=Origin)
 
     def write(self, origin: Origin) -> None:
-        """Write the origin: first beside the old one, so that a crash leaves one of the two whole.
+        """Write the origin to a second file first, so that after a crash at least one of the two files is whole.
 
         Raises
         ------
-        ConfigError : the place cannot be written.
+        ConfigError : the folder cannot be written.
         """
         try:
             stream = self._file_system.create(self._new_path, True)
@@ -102,20 +103,20 @@ class CheckpointFolder:
 
 
 def bound_options(feeds: dict[str, Feed]) -> dict[str, dict[str, Any]]:
-    """Return feed -> option -> value, for the options that offsets or state are about."""
+    """Return feed -> option -> value, for the options on which offsets or state depend."""
     return {
         name: {
             "topic": feed.topic,
             "dimensions": list(feed.dimensions),
             "attributes": list(feed.attributes),
             "space": "lonlat" if feed.lonlat else "plane",
-            # How a `where` was read, and what a stream and a time are.
+            # These decide how a `where` was read, which records are one stream, and what its event times are.
             "format": str(feed.format),
             "stream_id": feed.stream_id,
             "event_time": feed.event_time,
-            # Timers have fired, and readings are held, by this one.
+            # Timers have already fired, and readings are held, according to this option.
             "max_lateness": f"{feed.max_lateness_ms}ms",
-            # Joins know the streams of a feed from its first reading on, and their queries need it.
+            # Joins track the streams of a feed from its first reading on, and queries of joins require the option.
             "join": feed.join,
         }
         for name, feed in feeds.items()
@@ -123,7 +124,7 @@ def bound_options(feeds: dict[str, Feed]) -> dict[str, dict[str, Any]]:
 
 
 def must_fit(origin: Origin, location: str, shards: int, feeds: dict[str, Feed]) -> None:
-    """Raise ConfigError where the configuration does not fit the checkpoint."""
+    """Raise ConfigError if the configuration does not fit the checkpoint."""
     if origin.shards != shards:
         raise ConfigError(
             f"job.shards is {shards}, but checkpoint {location!r} was made with {origin.shards}, and its streams are "

@@ -1,4 +1,4 @@
-"""The counters of one batch and shard: what it received and said, and how large the shard is after it."""
+"""The counters of one batch and shard: its input, its output, and the size of the shard after the batch."""
 
 import time
 from collections import Counter
@@ -41,7 +41,7 @@ def count(
         events += count_events(crossings)
     for pairs in result.pairs:
         events += count_pairs(pairs)
-    left_out = Counter(frames.late)  # they were read, too
+    left_out = Counter(frames.late)  # late readings count as readings, too
     counters: ShardCounters = {
         "shard": shard,
         "readings": dict(Counter({feed: sum(map(len, parts)) for feed, parts in frames.readings.items()}) + left_out),
@@ -73,9 +73,9 @@ def _record_times(result: ShardResult) -> Iterator[Int64s]:
 
 
 def count_events(crossings: Crossings) -> Counter[EventLabels]:
-    """Return how many events there are of each kind, sign and reason.
+    """Return the number of events of each kind, sign and reason.
 
-    A transition event has no sign, and its pattern stands for the reason. A match or select event has neither.
+    A transition event has no sign, and its pattern takes the place of the reason. A match or select event has neither.
     """
     counts: Counter[EventLabels] = Counter()
     for kind in present_kinds(crossings.kinds):
@@ -91,7 +91,7 @@ def count_events(crossings: Crossings) -> Counter[EventLabels]:
 
 
 def count_pairs(pairs: JoinedPairs) -> Counter[EventLabels]:
-    """Return how many events of joins there are of each kind, sign and reason.
+    """Return the number of events of joins of each kind, sign and reason.
 
     The event of a band join that reports queries has no sign. The event of a window join has neither.
     """

@@ -1,10 +1,10 @@
-"""Kafka records to rows of the plan: one frame a shard for each Arrow batch. Runs in `mapInArrow`, keeps no state.
+"""Kafka records to rows of the plan: for each Arrow batch one frame for each shard. Runs in `mapInArrow`, stateless.
 
     value, topic, partition, offset, … ─► columns ─► readings by shard ─► (shard, kind, feed, partition, …, frame)
 
-A row with an empty frame is sent too: it tells every shard how far each partition was read, which replies name, and
-how far event time came in all shards, which moves the feed's clock. Of a feed that takes part in joins every shard gets
-all readings, too, as one frame that is made once.
+Every shard gets a row even if its frame has no readings, for two reasons. The offsets in the row show how far each
+partition was read; replies contain them. The latest event time of all shards moves the feed's clock. If a feed takes
+part in joins, every shard also gets all its readings, as one frame that is packed once.
 """
 
 import logging
@@ -29,13 +29,13 @@ _log = logging.getLogger(__name__)
 
 
 class Kind(IntEnum):
-    """What a frame holds. The order is the order in which a shard takes them."""
+    """The contents of a frame. A shard reads the frames of a batch in this order."""
 
     COMMANDS = 0
     READINGS = 1
     DEAD_LETTERS = 2
-    MARKS = 3  # nothing; the row's `latest` is how far the feed's clock has come without readings
-    JOIN_READINGS = 4  # those of all shards, for the joins; only of feeds that take part in joins
+    MARKS = 3  # an empty frame; the row's `latest` advances the feed's clock without readings
+    JOIN_READINGS = 4  # the readings of all shards, for the joins; only for feeds that take part in joins
 
 
 FRAME_SCHEMA = pa.schema(
@@ -47,10 +47,10 @@ FRAME_SCHEMA = pa.schema(
         pa.field("first_offset", pa.int64()),
         pa.field("next_offset", pa.int64()),
         pa.field("frame", pa.binary()),
-        # Of the readings of all shards that came together, the late ones left out; NEVER: there was none.
+        # Event times over the readings of all shards in this Arrow batch, without late ones; NEVER: no readings.
         pa.field("earliest", pa.int64()),
         pa.field("latest", pa.int64()),
-        pa.field("late", pa.int64()),  # how many were left out, said to one shard only
+        pa.field("late", pa.int64()),  # number of late readings that were dropped; only in the row of one shard
     ]
 )
 FRAME_DDL = (
@@ -58,7 +58,8 @@ FRAME_DDL = (
     "earliest long, latest long, late long"
 )
 
-# A definition may name thousands of streams, and every shard gets each frame: more would come near Arrow's 2 GiB.
+# A definition may name thousands of streams, and every shard gets each frame: larger frames would approach the 2 GiB
+# that an Arrow column can hold.
 COMMANDS_PER_FRAME = 500
 
 Arrow = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -80,7 +81,7 @@ class _Row(NamedTuple):
 
 
 def decode_control(plan: Plan) -> Arrow:
-    """Return the function that turns records of the control and the clock topic into one copy for every shard.
+    """Return the function that turns records of the control and the clock topic into a copy of a frame for every shard.
 
     Its input has the columns topic, key, value and offset; a task reads one topic.
     """
@@ -113,13 +114,13 @@ def _decode_commands(plan: Plan, output_topics: OutputTopics, batch: pa.RecordBa
 
 
 def _decode_marks(plan: Plan, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Yield the latest mark of each feed. One that moves nothing is sent too: it is there to make every shard run."""
+    """Yield the latest mark of each feed. A mark that advances no clock is sent too: its purpose is a batch."""
     offsets = batch.column("offset")
     first, after = offsets[0].as_py(), offsets[-1].as_py() + 1
     marks = [parse_mark(value) for value in batch.column("value").to_pylist()]
     latest: dict[str, int] = {}
     for mark in marks:
-        if mark is not None and mark[0] in plan.feeds:  # a feed may have left the configuration
+        if mark is not None and mark[0] in plan.feeds:  # the configuration may no longer contain the feed
             feed, event_time = mark
             latest[feed] = max(latest.get(feed, NEVER), NEVER if event_time is None else event_time)
     if n_bad := marks.count(None):
@@ -144,8 +145,8 @@ def _decode_marks(plan: Plan, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]
 def decode_readings(plan: Plan) -> Arrow:
     """Return the function that turns feed records into frames of readings and of dead letters.
 
-    Its input has the columns of Spark's Kafka source; a task reads one
-    partition of one topic, since Spark's Kafka source makes one task of each.
+    Its input has the columns of Spark's Kafka source. A task reads one partition of one topic, because this source
+    makes one task for each partition.
     """
 
     def decode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -167,7 +168,7 @@ class _FeedDecoder:
         self._late = LateReadings(feed.max_lateness_ms) if feed.max_lateness_ms else None
 
     def decode(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows of one batch of records, the next ones of the partition."""
+        """Return the rows of the partition's next batch of records."""
         plan, feed = self._plan, self._feed
         partition = batch.column("partition")[0].as_py()
         offsets = batch.column("offset")
@@ -188,7 +189,7 @@ class _FeedDecoder:
             rows += [
                 _Row(key, Kind.JOIN_READINGS, feed.name, partition, first, after, frame) for key in plan.shard_keys
             ]
-        # One shard is told what concerns no stream; which one does not matter.
+        # Late readings and dead letters belong to no shard, so any one shard gets them.
         shard = partition % plan.n_shards
         rows[shard] = rows[shard]._replace(late=n_late)
         if decoded.bad:

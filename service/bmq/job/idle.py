@@ -1,11 +1,11 @@
-"""Marks for feeds that fell silent: their clock goes on with wall time, until readings come again.
+"""Marks for silent feeds: the clock of such a feed advances with wall time until readings come again.
 
     readings          r r  r                                   r r
     wall time     ----|-|--|----------|--|--|--|--|--|--|--|---|-|--->
     marks                   idle_advance m  m  m  m  m  m  m
 
-`IdleFeeds` decides, on a time that it is given; `ClockWriter` is the thread that writes. The marks go through Kafka
-and not to the shards at once, so that a replay has them where they were.
+`IdleFeeds` decides, from a time that the caller passes; `ClockWriter` is the thread that writes. The marks go through
+Kafka and not directly to the shards, so that a replay has them at the same position.
 """
 
 import logging
@@ -21,25 +21,26 @@ from bmq.kafka_io.connect import Options, producer
 from bmq.metrics.counters import ShardCounters
 from bmq.wire.marks import render_mark
 
-# Each mark makes a batch run. Timers are about seconds, so more often would only cost; less often, a stream would
-# expire late by as much.
+# Each mark makes a batch run. Timers last seconds, so shorter intervals would only cost batches; with longer intervals
+# a stream would expire later by the same time.
 MARK_INTERVAL_MS = 1_000
 
-# How often the thread looks whether a batch is running. Longer than Spark's report of a batch is on its way, shorter
+# How often the thread checks whether a batch is running. Longer than the delay of Spark's report of a batch, shorter
 # than the pause between two batches that marks cause.
 LOOK_SECONDS = 0.1
 
-CLOSE_LIMIT_SECONDS = 5.0  # for marks that are on their way when the service stops; none of them is needed
+CLOSE_LIMIT_SECONDS = 5.0  # for marks that are not yet delivered when the service stops; the service needs none of them
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class _Silence:
-    """What is known of one feed.
+    """The silence of one feed.
 
-    clock : its clock at the last reading, or at the first batch; None: no reading ever.
-    since_ms, marked_ms : wall time of that, and of the last mark; None: none since.
+    clock : the feed's clock at its last reading, or at the first batch; None: the feed never had a reading.
+    since_ms : wall time at which ``clock`` was noted.
+    marked_ms : wall time of the last mark; None: no mark since the last reading.
     """
 
     idle_advance_ms: int
@@ -49,11 +50,11 @@ class _Silence:
 
 
 class IdleFeeds:
-    """Which feeds are silent, and how far their clocks are to go. May be used by several threads.
+    """Decides which feeds are silent and how far their clocks advance. Several threads may use it.
 
     Parameters
     ----------
-    idle_advance_ms : feed -> wall time without readings after which its clock moves; only feeds that have one.
+    idle_advance_ms : feed -> wall time without readings after which its clock advances; only feeds with this option.
     """
 
     def __init__(self, idle_advance_ms: Mapping[str, int]) -> None:
@@ -65,7 +66,7 @@ class IdleFeeds:
         return len(self._feeds)
 
     def note_batch(self, batch: Iterable[ShardCounters], now_ms: int) -> None:
-        """Take the counters of one batch, which ended at wall time ``now_ms`` (of any clock that never goes back)."""
+        """Note the counters of a batch that ended at ``now_ms`` (wall time, of any clock that never goes back)."""
         shards = list(batch)
         with self._lock:
             self._has_batch |= bool(shards)
@@ -73,7 +74,7 @@ class IdleFeeds:
                 clock = max(
                     (shard["clocks"][name] for shard in shards if name in shard.get("clocks", {})), default=None
                 )
-                # Late readings count, too: they move no clock, but a feed that sends them is not silent.
+                # Late readings count, too: they do not advance the clock, but a feed that sends them is not silent.
                 has_readings = any(shard.get("readings", {}).get(name) for shard in shards)
                 if clock is not None and (has_readings or feed.clock is None):
                     feed.clock, feed.since_ms, feed.marked_ms = clock, now_ms, None
@@ -81,11 +82,11 @@ class IdleFeeds:
     def take_due_marks(self, now_ms: int) -> dict[str, int | None]:
         """Return feed -> event time of each mark to write now; each at most once in MARK_INTERVAL_MS.
 
-        Before the first batch the time is None: such a mark moves nothing, but makes a batch run, whose counters say
-        how far the clocks were when the service stopped last.
+        Before the first batch the time is None: such a mark advances no clock, but makes a batch run. The counters of
+        this batch contain the clocks from the time when the service last stopped.
 
-        The caller sees to it that no batch is running: its readings are not known yet, and a mark may not overtake
-        them.
+        The caller makes sure that no batch is running. The readings of a running batch are not yet known here, and a
+        mark must not overtake them.
         """
         marks: dict[str, int | None] = {}
         with self._lock:
@@ -100,11 +101,11 @@ class IdleFeeds:
 
 
 class ClockWriter:
-    """The thread that writes marks. Whatever befalls it is logged and tried again: the job does not depend on it.
+    """The thread that writes marks. It logs every failure and tries again; the job does not depend on it.
 
     Parameters
     ----------
-    is_busy : whether a batch is running; called from the thread.
+    is_busy : returns whether a batch is running; called from the thread.
     """
 
     def __init__(self, options: Options, topic: str, feeds: IdleFeeds, is_busy: Callable[[], bool]) -> None:
@@ -117,17 +118,17 @@ class ClockWriter:
         self._works = True
 
     def start(self) -> None:
-        """Begin to look, and to write."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread; returns when it has ended."""
+        """End the thread; return when it has ended."""
         self._stopping.set()
         self._thread.join()
 
     def _run(self) -> None:
         try:
-            # Not idempotent, which takes a coordinator and a right of its own: a mark that comes twice changes nothing.
+            # Not idempotent, because that needs a coordinator and a Kafka permission: a repeated mark changes nothing.
             marks = producer({**self._options, "enable.idempotence": "false", "acks": "all"})
         except ServiceError as error:
             _log.warning("Clocks of silent feeds stand still: %s", error)
@@ -137,12 +138,12 @@ class ClockWriter:
             try:
                 marks.poll(0)
                 is_busy = self._is_busy()
-                # Twice: the report of a batch comes a moment after its end. And what is still on its way waits for the
-                # broker: more of it would be written late.
+                # Not busy in two checks, because the report of a batch comes a moment after its end. And no mark in the
+                # queue: those are undelivered because the broker is slow, and further ones would be written late.
                 if not is_busy and not was_busy and not len(marks):
                     self._write(marks)
                 was_busy = is_busy
-            except Exception as error:  # whatever it is, the job goes on
+            except Exception as error:  # of any type: the job goes on
                 self._note(f"{type(error).__name__}: {error}")
         marks.flush(CLOSE_LIMIT_SECONDS)
 
@@ -154,7 +155,7 @@ class ClockWriter:
         self._note(None if error is None else error.str())
 
     def _note(self, fault: str | None) -> None:
-        """Say when marks begin to fail, and when they are written again."""
+        """Log when marks begin to fail, and when they are written again."""
         if fault is not None and self._works:
             _log.warning(
                 "Marks cannot be written to %s, so the clocks of silent feeds stand still: %s. Tried again until it "

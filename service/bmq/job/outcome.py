@@ -1,4 +1,4 @@
-"""What one batch does to one shard's monitor: commands, then readings feed by feed, then the joins of them."""
+"""The work of one batch on one shard's monitor: commands, then readings feed by feed, then joins."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -12,20 +12,20 @@ from bmq.monitor.monitor import Monitor
 from bmq.records import Clock, Crossings, Family, Feed, JoinedPairs, Reply, are_of_family
 from bmq.records.column_records import concat
 
-# What finds events, as the metrics name it: of border and transition queries, of match and select ones, of joins.
+# The engines by their names in the metrics: of border and transition queries, of match and select queries, of joins.
 BORDER, LEVELS, JOINS = "border", "levels", "joins"
 
 
 @dataclass(slots=True)
 class ShardResult:
-    """What one batch did to one shard, step by step.
+    """The results of one batch in one shard, step by step.
 
     Attributes
     ----------
-    commands : what the commands did at once.
-    feeds : feed -> what its readings and its clock did, for every feed.
-    joins : what the readings and clocks of all feeds did to joins; None: no feed takes part in joins.
-    late_before : feed -> late readings that decoding has left out, so no monitor saw them.
+    commands : the immediate results of the commands.
+    feeds : feed -> the results of its readings and its clock, for every feed.
+    joins : the results of the readings and clocks of all feeds in joins; None: no feed takes part in joins.
+    late_before : feed -> number of late readings that decoding dropped, before any monitor.
     """
 
     commands: StageResult
@@ -50,17 +50,17 @@ class ShardResult:
 
     @property
     def late(self) -> dict[str, int]:
-        """Feed -> readings that changed nothing because they came too late."""
+        """Feed -> number of readings that changed nothing because they were late."""
         return {feed: result.n_late + self.late_before.get(feed, 0) for feed, result in self.feeds.items()}
 
     @property
     def suppressed(self) -> dict[str, int]:
-        """Feed -> events that an option of their query keeps back."""
+        """Feed -> number of events that an option of their query suppressed."""
         return {feed: result.n_suppressed for feed, result in self.feeds.items()}
 
     @property
     def visits(self) -> Counter[str]:
-        """Engine -> index entries looked at for readings."""
+        """Engine -> number of index entries that it visited for readings."""
         visits: Counter[str] = Counter()
         for result in self.feeds.values():
             visits[BORDER] += result.visits
@@ -71,7 +71,7 @@ class ShardResult:
 
     @property
     def useful(self) -> Counter[str]:
-        """Engine -> how many of the index entries that it looked at became events."""
+        """Engine -> how many of the visited index entries became events."""
         useful: Counter[str] = Counter()
         for result in self.feeds.values():
             for crossings in result.crossings:
@@ -92,8 +92,8 @@ class ShardResult:
 def run_batch(monitor: Monitor, frames: Frames, feeds: Mapping[str, Feed]) -> ShardResult:
     """Apply commands, then readings; both in order.
 
-    Every feed advances in every batch, also one without readings: its clock may have moved, and a command may have
-    begun something that is due already. The joins advance in every batch, too, if any feed takes part in joins.
+    Every feed advances in every batch, even without readings: its clock may have moved, and a command may have started
+    a timer that is already due. The joins advance in every batch, too, if any feed takes part in joins.
     """
     result = ShardResult(monitor.apply(frames.commands), late_before=frames.late)
     for feed in feeds:
@@ -106,5 +106,5 @@ def run_batch(monitor: Monitor, frames: Frames, feeds: Mapping[str, Feed]) -> Sh
 
 
 def _n_levels(crossings: Crossings) -> int:
-    """Return how many of the events are of match and select queries."""
+    """Return how many of the events belong to match and select queries."""
     return int(np.count_nonzero(are_of_family(crossings.kinds, Family.LEVEL)))

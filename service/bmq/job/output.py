@@ -1,8 +1,8 @@
 """Messages to the rows that leave the operator, columnar to the last step.
 
-Spark walks nested pandas columns value by value in Python, but takes flat Arrow-backed ones as they are. So the
-headers leave as plain binary columns with the names of the set they belong to, and `headers_column` makes the
-array that Kafka wants inside the JVM:
+Spark converts nested pandas columns value by value in Python, but passes flat Arrow-backed columns on unchanged. So
+each header leaves as a plain binary column, with the number of the header set, and `headers_column` builds the array
+that the Kafka sink needs inside the JVM:
 
     topic | key | value | header_set | h0 | h1 | h2 | h3 | h4 | shard | counters
 """
@@ -30,9 +30,11 @@ OUTPUT_DDL = ", ".join(f"{name} {_SPARK_TYPES[arrow_type]}" for name, arrow_type
 
 
 def message_rows(messages: pa.RecordBatch) -> pd.DataFrame:
-    """Return a batch of `wire.outgoing.MESSAGE_SCHEMA`, whose rows all have the same header names, as output rows.
+    """Return the messages as output rows.
 
-    At least one row.
+    Parameters
+    ----------
+    messages : batch of `wire.outgoing.MESSAGE_SCHEMA` with at least one row; all rows have the same header names.
     """
     n = messages.num_rows
     columns = {name: messages.column(name) for name in ("topic", "key", "value")}
@@ -46,13 +48,13 @@ def message_rows(messages: pa.RecordBatch) -> pd.DataFrame:
 
 
 def counters_row(shard: int, counters: str) -> pd.DataFrame:
-    """Return the row that carries a shard's counters to the driver; it has no topic and is not written."""
+    """Return the row that carries a shard's counters to the driver; it has no topic, so Kafka does not get it."""
     columns = {"shard": pa.array([shard], pa.int32()), "counters": pa.array([counters])}
     return _frame(columns, 1)
 
 
 def headers_column() -> str:
-    """Return the SQL expression of Kafka's `headers` column."""
+    """Return the SQL expression for the `headers` column of Spark's Kafka sink."""
     cases = [
         f"WHEN {number} THEN array({', '.join(_header(name, i) for i, name in enumerate(names))})"
         for number, names in enumerate(HEADER_SETS)

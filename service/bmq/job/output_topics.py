@@ -1,7 +1,7 @@
-"""The topics that queries name for their events: there before the first event, or the query is refused.
+"""The output topics of queries: the service creates them before the first event, or refuses the query.
 
-Where a broker makes no topics by itself, an event for a topic that is not there would stop the whole job, and with it
-every other query.
+If the broker does not create topics by itself, an event for a missing topic would stop the whole job, and with it every
+other query.
 """
 
 from collections.abc import Sequence
@@ -14,18 +14,18 @@ from bmq.records import Command, Put, Refused
 
 
 class OutputTopics:
-    """Makes the topics that the commands of one task name, each once."""
+    """Creates the topics that the commands of one task name, each once."""
 
     def __init__(self, plan: Plan) -> None:
         self._options = plan.client_options
         self._there = {plan.events_topic}
 
     def ensure(self, commands: Sequence[Command]) -> list[Command]:
-        """Return the commands; a put whose topic cannot be made is refused instead, with the broker's reason.
+        """Return the commands; a put becomes `Refused`, with the broker's reason, if its topic cannot be created.
 
         Raises
         ------
-        Unreachable : no broker answers. The batch fails and is run again: an outage must refuse nobody's query.
+        Unreachable : no broker answers. The batch fails and runs again: no query may be refused because of an outage.
         """
         named = {command.query.output_topic for command in commands if isinstance(command, Put)}
         missing = sorted(topic for topic in named if topic is not None and topic not in self._there)

@@ -4,7 +4,7 @@
                                          ├─► groupBy(shard) ─► ShardProcessor ─► observe ─► Kafka
     feeds ───────────► decode_readings ──┘
 
-Both sources belong to one query, so both offsets are in one log and a replay sees the same batches.
+Both sources belong to one streaming query, so the offsets of both are in one log and a replay sees the same batches.
 """
 
 import json
@@ -20,26 +20,26 @@ from bmq.job.output import OUTPUT_DDL, headers_column
 from bmq.job.plan import Plan
 from bmq.job.stateful import ShardProcessor
 
-# A poll fetches what a task reads in some milliseconds, so that the broker's answer is not waited for often.
+# One poll fetches as many records as a task reads in some milliseconds, so that a task seldom blocks on the broker.
 READ_OPTIONS = {
     "kafka.max.poll.records": "50000",
     "kafka.max.partition.fetch.bytes": "16777216",
     "kafka.fetch.max.bytes": "67108864",
 }
 
-# Large requests: with the producer's defaults one holds 16 kB, and requests were a tenth of all time. Waiting costs an
-# event nothing, since Spark flushes at the end of each task. Not compressed, although that is faster still: not every
-# consumer can read every codec, and `kafka.options` can say compression.type.
+# Large requests: with the producer's defaults a request holds 16 kB, and requests took a tenth of all time. The linger
+# time delays no event, because Spark flushes at the end of each task. Compression would be faster still, but not every
+# consumer can read every codec; an operator can set compression.type in `kafka.options`.
 WRITE_OPTIONS = {
     "kafka.batch.size": "262144",
     "kafka.linger.ms": "20",
-    # The producer's own limit is 1 MiB; what a topic takes is for its broker to say.
+    # The producer's own default is 1 MiB; the broker decides the limit of a topic.
     "kafka.max.request.size": "16777216",
 }
 
-EARLIEST = -2  # Spark's own number for it
+EARLIEST = -2  # Spark's number for the earliest offset
 
-OBSERVATION = "bmq"  # the name under which the counters come back
+OBSERVATION = "bmq"  # the name of the observed metrics that carry the counters to the driver
 
 
 def start_pipeline(spark: SparkSession, config: Config, origin: Origin, plan: Plan) -> StreamingQuery:
@@ -80,7 +80,7 @@ def _control_frames(spark: SparkSession, config: Config, origin: Origin, plan: P
         .options(**{**READ_OPTIONS, **config.kafka.spark_options()})
         .option("subscribe", ",".join(starts))
         .option("startingOffsets", json.dumps(starts))
-        # Compaction and retention remove offsets, and a topic made anew restarts them; none of it loses a reading.
+        # Compaction and retention remove offsets, and a recreated topic restarts them; neither loses a reading.
         .option("failOnDataLoss", "false")
         .load()
         .select("topic", "key", "value", "offset")
@@ -97,7 +97,7 @@ def _reading_frames(spark: SparkSession, config: Config, origin: Origin, plan: P
         .option("maxOffsetsPerTrigger", config.job.max_readings_per_batch)
         .load()
     )
-    # All columns as they come: choosing some would have Spark copy every record into a new row first.
+    # All columns, because with a selection Spark would first copy every record into a new row.
     return records.mapInArrow(decode_readings(plan), FRAME_DDL)
 
 

@@ -1,7 +1,7 @@
-"""What every task of the streaming query has to know, small and picklable.
+"""The part of the configuration that every task of the streaming query needs, small and picklable.
 
-The driver makes one `Plan` from the configuration and the checkpoint; it travels to the workers inside the
-functions that Spark calls there.
+The driver makes one `Plan` from the configuration and the checkpoint. It travels to the workers inside the functions
+that Spark calls there.
 """
 
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ class Plan:
 
     Attributes
     ----------
-    run_id : names this start of the streaming query, so that a worker's replicas of another one are not used.
+    run_id : identifies this start of the streaming query, so that a worker does not use replicas of an earlier start.
     feeds : feed name -> Feed.
     shard_keys : the grouping key of each shard.
-    start_offsets : feed -> partition -> where this checkpoint began to read; what replies say before any reading.
-    silent_tombstones_before : end of the control topic when the checkpoint began.
-    clock_topic : where marks of idle feeds come from; None: no feed has `idle_advance`.
-    membership_topic : where it is said who is inside now; None: nowhere.
-    client_options : how to reach Kafka, for a task that makes a query's own topic.
-    reserved_topics : where no query may write: what the service reads, or answers on.
+    start_offsets : feed -> partition -> offset at which this checkpoint began; replies contain it before any reading.
+    silent_tombstones_before : end of the control topic when the checkpoint began; deletes before it get no reply.
+    clock_topic : the topic of the marks of silent feeds; None: no feed has `idle_advance`.
+    membership_topic : the topic of the streams that are inside now; None: it is not written.
+    client_options : options of a Kafka client, for a task that creates a query's own topic.
+    reserved_topics : topics that the service reads or replies on; no query may write there.
     """
 
     run_id: str
@@ -45,7 +45,7 @@ class Plan:
 
     @property
     def n_shards(self) -> int:
-        """How many shards the streams are divided into."""
+        """The number of shards."""
         return len(self.shard_keys)
 
     def feed_by_topic(self) -> dict[str, Feed]:

@@ -1,4 +1,4 @@
-"""Spark's progress reports to our metrics: counters, batch times, lag."""
+"""Spark's progress reports to the service's metrics: counters, batch times, lag."""
 
 import json
 import threading
@@ -23,7 +23,7 @@ _decode = msgspec.json.Decoder(ShardCounters).decode
 
 
 class ProgressListener(StreamingQueryListener):
-    """Feeds the metrics, and tells how silent the feeds are; called by Spark on a thread of its own.
+    """Updates the metrics and `IdleFeeds` after each batch; Spark calls it on a thread of its own.
 
     batch_ended : set whenever a batch has ended.
     """
@@ -35,10 +35,10 @@ class ProgressListener(StreamingQueryListener):
         self.batch_ended = threading.Event()
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
-        """Nothing to do: the service says itself that it runs."""
+        """Do nothing: the service itself sets the metric that it runs."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        """Take a batch's counters, time and lag."""
+        """Note a batch's counters, time and lag."""
         self.batch_ended.set()
         progress = event.progress
         observed = progress.observedMetrics.get(OBSERVATION)
@@ -55,7 +55,7 @@ class ProgressListener(StreamingQueryListener):
         self.batch_ended.set()
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
-        """Say that the streaming query runs no more."""
+        """Note that the streaming query no longer runs."""
         self.batch_ended.set()
         self._metrics.ended()
 

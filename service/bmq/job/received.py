@@ -1,6 +1,6 @@
-"""What one shard received in one batch: rows of `job.decode` to commands, readings and clocks.
+"""The input of one shard in one batch: rows of `job.decode` to commands, readings and clocks.
 
-Knows the rows' columns and the order in which a shard takes them; not what they do to it.
+Knows the rows' columns and the order in which a shard applies them, but not their effects.
 """
 
 from dataclasses import dataclass, field
@@ -16,14 +16,14 @@ from bmq.wire.frames import unpack_commands, unpack_dead_letters, unpack_reading
 
 @dataclass(slots=True)
 class Frames:
-    """What one shard received in one batch, in the order in which it applies.
+    """The input of one shard in one batch.
 
     Attributes
     ----------
     readings : feed -> its readings in this shard, ascending by (partition, offset).
     join_readings : feed that takes part in joins -> the readings of all shards, ascending by (partition, offset).
-    late : feed -> readings that were left out where they were decoded, since they were too old.
-    clocks : feed -> the earliest and the latest event time of the batch over all shards, marks included.
+    late : feed -> number of late readings that decoding dropped.
+    clocks : feed -> the earliest and the latest event time of the batch over all shards; marks count for the latest.
     next_offsets : feed -> partition -> first offset after this batch.
     """
 
@@ -39,7 +39,7 @@ class Frames:
 def read_frames(rows: pd.DataFrame) -> Frames:
     """Return the frames of one shard in the order of (kind, feed, partition, offset)."""
     frames = Frames()
-    # As tuples: a batch has some dozen rows, and to sort a data frame takes milliseconds whatever its length.
+    # As tuples: a batch has some dozen rows, and sorting a data frame takes milliseconds at any length.
     columns = (rows[name].tolist() for name in _Row._fields)
     for row in sorted(map(_Row, *columns), key=_place):
         match row.kind:

@@ -1,4 +1,4 @@
-"""Everything that a batch of one shard has to say, as messages, in pieces that Arrow and the JVM can hold."""
+"""All output of one shard and batch as messages, in pieces that Arrow and the JVM can hold."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,8 +16,8 @@ from bmq.wire.join_event_messages import render_pairs
 from bmq.wire.membership import render_membership
 from bmq.wire.replies import render_replies
 
-# Messages that are rendered and leave at once: some megabytes. A column of Arrow's holds 2 GiB, and the JVM keeps ten
-# times a batch alive; fewer would only repeat what each rendering costs.
+# How many rows are rendered and leave at once: some megabytes. An Arrow column holds at most 2 GiB, and the JVM needs
+# ten times the memory of a batch; smaller pieces would only repeat the fixed cost of each rendering.
 PIECE_ROWS = 20_000
 
 
@@ -28,11 +28,11 @@ def render(
 
     Parameters
     ----------
-    shard, batch : the numbers of both.
-    head : of the state before the batch: where the feeds had been read to when the commands took effect.
+    shard, batch : the numbers of the shard and of the batch.
+    head : the head of the state before the batch, with the next offsets of the feeds when the commands took effect.
     """
     yield from render_events(plan, result)
-    # Shard 0 answers for all: every shard has every command.
+    # Only shard 0 replies, because every shard has every command.
     if shard == 0 and result.replies:
         yield from _render_replies(plan, batch, head, result.replies)
     for letters in frames.dead_letters:

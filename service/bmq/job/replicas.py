@@ -1,16 +1,16 @@
 """A shard's state in the state store, and its replica in a worker's memory.
 
-The store is the truth: a chain of entries, each one batch's delta, and now and then a snapshot.
+The store is authoritative. It holds a snapshot and, after it, a chain of entries; each entry is the delta of one batch.
 
     head ──► version v, token t                  snapshot s, pages 0..p-1
     entry s+1 ◄── entry s+2 ◄── … ◄── entry v    (each holds its own token and its parent's)
 
-A replica is any worker's copy at some (version, token). It is used as it is where the head says the same, caught
-up with the entries after it where its token is on the chain, and read anew otherwise. Tokens are random: a task
-that failed after it had advanced its replica leaves one whose token is on no chain, so it can never pass for the
-state, not even where the retry reached the same version.
+A replica is a worker's copy of the state at some (version, token). If the head has the same version and token, the
+replica is used unchanged. If its token is on the chain, the entries after it are applied. Otherwise the replica is read
+anew. Tokens are random. If a task fails after it has advanced its replica, the replica's token is on no chain, so it is
+never mistaken for the state, not even if the retry reaches the same version.
 
-Knows the order of reads and writes, and no Spark: `Store` is the part of Spark's state API that it needs.
+Knows the order of reads and writes, but not Spark: `Store` is the part of Spark's state API that this module needs.
 """
 
 import secrets
@@ -26,21 +26,21 @@ from bmq.wire.state_bytes import pack_delta, unpack_delta
 
 FORMAT = 3
 
-# A snapshot is due when the log since the last one has grown to this many times the snapshot. 4: snapshots then
+# A snapshot is due when the log after the last one has this many times the bytes of the snapshot. With 4, snapshots
 # are at most a fifth of all bytes written, and a lost replica reads at most five times the live state.
 LOG_TO_SNAPSHOT = 4
-# ... but not for less than this many bytes (a tiny state would be snapshotted in each batch) ...
+# Below this many bytes the log is never long enough; otherwise a tiny state would get a snapshot in each batch.
 LOG_BYTES_MIN = 4_000_000
-# ... and always after this many entries, since each costs a round trip when a replica is read.
+# A snapshot is also due after this many entries, because each entry costs a round trip when a replica is read.
 LOG_ENTRIES_MAX = 400
-# ... but a large snapshot is put off: one of 100 MB is worth four thousand round trips.
+# For a large snapshot more entries are allowed, one for this many bytes: 100 MB are worth four thousand round trips.
 SNAPSHOT_BYTES_PER_ENTRY = 25_000
 
 
 class Head(msgspec.Struct, frozen=True, array_like=True):
-    """What the store holds for one shard.
+    """The current version of one shard's state: its place in the chain, the snapshot, and the offsets read so far.
 
-    next_offsets : feed -> partition -> the first offset not yet read.
+    next_offsets : feed -> partition -> the first offset that is not yet read.
     """
 
     format: int = FORMAT
@@ -65,13 +65,13 @@ class Store(Protocol):
     """The state of one shard, as bytes."""
 
     def head(self) -> bytes | None:
-        """Return the head, None in a new state."""
+        """Return the head; None if the state is new."""
 
     def set_head(self, head: bytes) -> None:
         """Replace the head."""
 
     def get(self, key: str) -> bytes | None:
-        """Return an entry or page; None where there is none."""
+        """Return an entry or page; None if the key is absent."""
 
     def put(self, key: str, value: bytes) -> None:
         """Write an entry or page."""
@@ -90,11 +90,11 @@ class Replica:
 
 
 def read_head(store: Store) -> Head:
-    """Return the shard's head; a new one where the state is new.
+    """Return the shard's head; an empty one if the state is new.
 
     Raises
     ------
-    StateError : the state was written by another format of it.
+    StateError : the state has another format.
     """
     stored = store.head()
     if stored is None:
@@ -124,11 +124,11 @@ def catch_up(
 
 
 def commit(replica: Replica, head: Head, store: Store, next_offsets: dict[str, dict[int, int]]) -> Head:
-    """Write what changed in the replica's monitor, and return the new head.
+    """Write the changes of the replica's monitor, and return the new head.
 
     1. The delta becomes the next entry, unless nothing changed.
-    2. Where the log has grown long, a snapshot replaces it.
-    3. The head names both. Spark commits all three together or none.
+    2. If a snapshot is due, it replaces the log.
+    3. The head refers to both. Spark commits all three writes together, or none of them.
     """
     delta = replica.monitor.take_delta()
     new = replace_offsets(head, next_offsets)
@@ -146,7 +146,7 @@ def commit(replica: Replica, head: Head, store: Store, next_offsets: dict[str, d
 
 
 def replace_offsets(head: Head, next_offsets: dict[str, dict[int, int]]) -> Head:
-    """Return the head with the partitions' next offsets moved on."""
+    """Return the head with the new next offsets of the partitions."""
     merged = {feed: dict(partitions) for feed, partitions in head.next_offsets.items()}
     for feed, partitions in next_offsets.items():
         merged.setdefault(feed, {}).update(partitions)
@@ -154,12 +154,12 @@ def replace_offsets(head: Head, next_offsets: dict[str, dict[int, int]]) -> Head
 
 
 def state_bytes(head: Head) -> int:
-    """Return the size of the shard's state."""
+    """Return the size of the shard's state in bytes."""
     return head.snapshot_bytes + head.log_bytes
 
 
 def _advance(replica: Replica, head: Head, store: Store) -> bool:
-    """Apply the entries after the replica's version; False where it is not on the head's chain."""
+    """Apply the entries after the replica's version; return False if the replica is not on the head's chain."""
     if replica.version == head.version:
         return replica.token == head.token
     if not head.snapshot_version <= replica.version < head.version:

@@ -31,16 +31,16 @@ from bmq.kafka_io.topics import Topics
 from bmq.metrics.metrics import Metrics
 from bmq.records import Feed
 
-FEED_PARTITIONS = 4  # of topics that the service makes itself; a user with more readers makes them beforehand
+FEED_PARTITIONS = 4  # of topics that the service creates; a user with more readers creates the topics beforehand
 
-# A batch that takes longer than this to end is not waited for by stop(): it is run again at the next start.
+# stop() interrupts a batch that takes longer than this to end; the batch runs again at the next start.
 STOP_LIMIT_SECONDS = 60.0
 
 _log = logging.getLogger(__name__)
 
 
 class JobFailed(ServiceError):
-    """The streaming query stopped by itself; the checkpoint is at the last batch that was whole."""
+    """The streaming query stopped by itself; the checkpoint is at the last complete batch."""
 
 
 class Service:
@@ -48,8 +48,8 @@ class Service:
 
     Parameters
     ----------
-    config : the configuration, checked.
-    bootstrap_servers : the Kafka to use.
+    config : the checked configuration.
+    bootstrap_servers : the address of Kafka; it replaces the address in ``config``.
     """
 
     def __init__(self, config: Config, bootstrap_servers: str) -> None:
@@ -62,17 +62,17 @@ class Service:
         self._clock_writer: ClockWriter | None = None
 
     def start(self) -> None:
-        """Start; returns when the streaming query runs.
+        """Start the service; return when the streaming query runs.
 
-        1. Make the topics that are missing.
-        2. Start Spark; load the kernels beside it.
-        3. Bind the checkpoint to the configuration, or check that it is.
+        1. Create the missing topics.
+        2. Start Spark; load the kernels in parallel.
+        3. Bind a new checkpoint to the configuration, or check that an old one fits it.
         4. Serve the metrics, then start the streaming query.
-        5. Let the clocks of silent feeds go on.
+        5. Start the writer that advances the clocks of silent feeds.
 
         Raises
         ------
-        ConfigError, SetupError, StateError : one of these cannot be done; the message says which and what to do.
+        ConfigError, SetupError, StateError : a step failed; the message has the reason and the way out.
         """
         config = self._config
         feeds = config.feed_records()
@@ -102,7 +102,7 @@ class Service:
         spark.streams.addListener(self._listener)
         streaming_query = self.streaming_query = start_pipeline(spark, config, origin, plan)
         self.metrics.running()
-        # A run that ends by itself is not to wait for a silence, nor to depend on when it was started.
+        # With `available_now` the result must not depend on wall time, and the run must not be prolonged by marks.
         if plan.clock_topic is not None and config.job.trigger != "available_now":
             self._clock_writer = ClockWriter(  # 5
                 plan.client_options,
@@ -120,11 +120,11 @@ class Service:
         )
 
     def wait(self) -> None:
-        """Return when the streaming query has ended: after `stop`, or when `available_now` has read all.
+        """Return when the streaming query has ended: after `stop`, or when `available_now` has read all records.
 
         Raises
         ------
-        JobFailed : it ended by itself.
+        JobFailed : the streaming query failed.
         """
         assert self.streaming_query is not None, "start() comes first"
         try:
@@ -138,8 +138,8 @@ class Service:
     def stop(self) -> None:
         """Finish the batch, stop the streaming query, Spark and the metrics. May be called from another thread.
 
-        The query is stopped right after a batch's end. The batch that then begins has written nothing yet, and is
-        run again from the checkpoint at the next start.
+        The streaming query is stopped right after the end of a batch. The batch that begins at that moment has written
+        nothing yet, and runs again from the checkpoint at the next start.
         """
         self._stopping.set()
         if self._clock_writer is not None:
@@ -158,11 +158,11 @@ class Service:
 
 
 def _bind(folder: CheckpointFolder, config: Config, topics: Topics) -> Origin:
-    """Return where the checkpoint began; write it down for a new checkpoint, and for a feed that is new to it."""
+    """Return the checkpoint's origin; write it if the checkpoint is new, or a feed is new to it."""
     feeds = config.feed_records()
     found = folder.read()
     if found is None:
-        # Fixed now, so that a first batch that fails begins at the same place when it is run again.
+        # Fixed now, so that the first batch begins at the same offsets when it runs again after a failure.
         latest = config.job.starting_offsets == "latest"
         origin = Origin(
             shards=config.job.shards,
@@ -194,7 +194,7 @@ def _idle_feeds(config: Config) -> IdleFeeds:
 
 
 def _clock_topic(config: Config) -> str | None:
-    """Return the topic of marks; None where no feed needs one."""
+    """Return the topic of marks; None if no feed has `idle_advance`."""
     return config.topics.clock if len(_idle_feeds(config)) else None
 
 
@@ -221,7 +221,7 @@ def _offsets(
 
 
 def _must_begin_at_zero(added: dict[str, Feed], begin_offsets: dict[str, dict[int, int]]) -> None:
-    """Raise ConfigError where a topic has lost its first records: Spark would stop at it at every start."""
+    """Raise ConfigError if a topic has lost its first records: Spark would fail on it at every start."""
     for name, partitions in begin_offsets.items():
         if any(partitions.values()):
             raise ConfigError(
@@ -253,7 +253,7 @@ def _plan(config: Config, origin: Origin) -> Plan:
 
 
 def failure_sentence(report: str) -> str:
-    """Return the sentence that matters in Spark's report of a failed streaming query."""
+    """Return the most useful sentence of Spark's report of a failed streaming query."""
     ours = re.findall(r"^bmq\.\w+\.\w+: (.+)$", report, re.MULTILINE)
     if ours:
         return str(ours[-1])

@@ -1,7 +1,7 @@
-"""Which key each shard has in Spark's plan.
+"""The grouping key of each shard in Spark's plan.
 
 Spark puts a key into partition pmod(murmur3(key), n). With the keys 0..n-1 several shards would share a partition
-while others stay empty; so each shard gets the smallest key that Spark sends to the shard's own partition.
+while other partitions stay empty. So each shard gets the smallest key that Spark sends to the shard's own partition.
 """
 
 _SPARK_SEED = 42

@@ -1,14 +1,14 @@
-"""The stateful operator: one key a shard, a monitor for each, state as a log of deltas.
+"""The stateful operator: one grouping key and one monitor for each shard, state as a log of deltas.
 
-The only code that is called by `transformWithStateInPandas`. For each shard and batch:
+Only this module is called by `transformWithStateInPandas`. For each shard and batch:
 
-1. read the head, bring the replica to it (`job.replicas`);
-2. take the frames: commands by offset, readings by feed and partition, dead letters;
-3. apply the commands, advance each feed by its readings and its clock, then the joins by those of all shards;
+1. read the head, and bring the replica to it (`job.replicas`);
+2. unpack the frames: commands by offset, readings by feed and partition, dead letters;
+3. apply the commands, advance each feed by its readings and its clock, then the joins by the readings of all shards;
 4. write the delta and the head;
-5. give out events, replies, dead letters and one row of counters.
+5. yield events, replies, dead letters and one row of counters.
 
-The replica leaves the cache before step 3 and comes back after step 4, so a task that fails between leaves none.
+The replica leaves the cache before step 3 and returns after step 4, so a task that fails in between leaves no replica.
 """
 
 from collections.abc import Iterator
@@ -28,8 +28,8 @@ from bmq.job.rendering import render
 from bmq.job.replicas import Replica, catch_up, commit, read_head
 from bmq.monitor.monitor import Monitor
 
-# Replicas of the streaming query that this worker serves: (run id, shard) -> replica. Spark keeps a worker process
-# for many batches; another run's replicas are dropped at its first batch here.
+# The replicas of this worker process: (run id, shard) -> replica. Spark keeps a worker process for many batches; when
+# a batch of another run arrives, the replicas of the old run are dropped.
 _replicas: dict[tuple[str, int], Replica] = {}
 
 
@@ -64,17 +64,17 @@ class SparkStore:
 
 
 class ShardProcessor(StatefulProcessor):
-    """Spark's face of the monitors."""
+    """The adapter between Spark and the monitors."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the state. Called by Spark once a task."""
+        """Open the state. Spark calls this once for each task."""
         self._store = SparkStore(handle)
 
     def close(self) -> None:
-        """Nothing is held between tasks but the replicas."""
+        """Do nothing: only the replicas remain between tasks."""
 
     def handleInputRows(
         self,
@@ -82,7 +82,7 @@ class ShardProcessor(StatefulProcessor):
         rows: Iterator[pd.DataFrame],
         timerValues: Any,
     ) -> Iterator[pd.DataFrame]:
-        """Run one batch of one shard; the steps are those of the module's docstring."""
+        """Run one batch of one shard; the numbers of the steps are those of the module's docstring."""
         plan = self._plan
         shard = plan.shard_keys.index(key[0])
         frames = read_frames(pd.concat(rows))  # 2

@@ -1,8 +1,8 @@
-"""What need not wait for the first start: jars downloaded, kernels compiled. Run when an image is built.
+"""Work that can be done before the first start: download the jars, compile the kernels. Run it to build an image.
 
-numba compiles a kernel for the types that it is first called with and keeps it (`bmq.kernels` says where). So
-readings go the whole way through decoder, frames, monitor and renderer, for each format and each number of
-dimensions that leads to other kernels. No kernel is known here by name: a test finds one left cold.
+numba compiles a kernel for the types of its first call and caches the result (`bmq.kernels` describes where). So
+readings go the whole way through decoder, frames, monitor and renderer, for each format and each number of dimensions
+that needs other kernels. This module names no kernel; a test finds kernels that the warm-up does not compile.
 """
 
 import json
@@ -41,7 +41,7 @@ _FEEDS = {
             Feed(side, side, "id", ("x",), event_time="ts", attributes=("other",), stream_ttl_ms=1_000, join=True)
             for side in ("left", "right")
         ),
-        # What `auto` may choose later.
+        # The structures that `auto` may choose later.
         *(
             Feed(
                 f"{kind}-{n_dims}", f"{kind}-{n_dims}", "id", ("x", "y", "z", "w")[:n_dims], event_time="ts", index=kind
@@ -52,11 +52,11 @@ _FEEDS = {
         ),
     )
 }
-# Enough streams for a table to grow and hash anew; each has two readings. Once, since all tables are alike.
+# Enough streams to make a table grow and rehash; each stream has two readings. One feed is enough, as tables are alike.
 _N_GROWING = 6 * INITIAL_STREAMS
-_N_LEVELS = 90  # several of each sort in each structure
-_N_MANY = 200  # readings that are asked together and not one by one
-# By turns inside and outside the first region, and each way to write a time.
+_N_LEVELS = 90  # several queries of each sort in each structure
+_N_MANY = 200  # enough readings for a search of all together instead of one by one
+# Alternately inside and outside the first region, with each way to write a time.
 _POSITIONS = (5.0, 50.0, 5.0, 500.0)
 _TIMES = (1_700_000_000_000, "2026-01-01T00:00:00Z", "2026-01-01T00:00:01.5Z", "2026-01-01T01:00:02+01:00")
 
@@ -70,12 +70,12 @@ def main() -> None:
 
 
 def warm_up() -> int:
-    """Send readings through every format and engine, and return how many events came out."""
+    """Send readings through every format and engine, and return the number of events."""
     monitor = Monitor(_FEEDS)
     n_events = 0
     for feed in _FEEDS.values():
-        # The second round edits queries over streams that are inside, few of many, so that an index that has room
-        # for a few takes them in place; the third deletes all.
+        # The second round edits queries while streams are inside. It edits few of many queries, so that an index with
+        # spare room accepts them in place. The third round deletes all.
         scopes = _scopes(feed)
         edited = dict(islice(scopes.items(), 2))
         for hi, commanded in ((10.0, scopes), (60.0, edited), (None, scopes)):
@@ -129,7 +129,7 @@ def _put_every_option(monitor: Monitor) -> int:
 
 
 def _put_levels(monitor: Monitor, feed: Feed) -> int:
-    """Put many match and select queries over one feed, ask them about few readings and about many, and delete them."""
+    """Put many match and select queries over one feed, send few readings and many, and delete the queries."""
     box = {dimension: [0, 60] for dimension in feed.dimensions}
     asked = {"x": [0, 60]} | {attribute: [0, None] for attribute in feed.attributes}
     definitions: list[dict[str, Any]] = [
@@ -145,7 +145,7 @@ def _put_levels(monitor: Monitor, feed: Feed) -> int:
 
 
 def _search_every_way() -> int:
-    """Ask every structure that match queries may get about few values and about many."""
+    """Search every structure for match queries with one value and with many."""
     n_found = 0
     for n_dims, kind in product((1, 2, 3), MatchKind):
         if not kind.fits(n_dims):
@@ -159,7 +159,7 @@ def _search_every_way() -> int:
 
 
 def _put_joins(monitor: Monitor) -> int:
-    """Put joins of every sort, give both feeds few readings and many, edit the joins, and delete them."""
+    """Put joins of every sort, send few readings and many to both feeds, edit the joins, and delete them."""
     band = {"kind": "band_join", "left": "left", "right": "right", "on": {"left": "x", "right": "x"}, "band": [-1, 1]}
     alike = {"equal": {"left": "id", "right": "id"}}
     windows: list[dict[str, Any]] = [

@@ -1,8 +1,8 @@
-"""The process that Spark's Python workers are forked from, with everything already loaded.
+"""The process from which Spark forks its Python workers, with everything already loaded.
 
-Spark starts one daemon an executor and forks a worker whenever it needs one. A worker that began empty would
-import pandas and Arrow and load each kernel when it first meets it, seconds within somebody's batch; forked from
-here it has all of it at once, and shares the memory.
+Spark starts one daemon for each executor and forks a worker whenever it needs one. An empty worker would import pandas
+and Arrow and load each kernel at its first use, which takes seconds in the middle of a batch. A worker that is forked
+from this daemon has all of it at once, and shares the memory.
 """
 
 import gc
@@ -14,7 +14,7 @@ from bmq.job.warmup import warm_up
 
 if __name__ == "__main__":
     warm_up()
-    # Otherwise the first collection in a worker would touch, and so copy, every object made here.
+    # Otherwise the first garbage collection in a worker would touch, and so copy, every object that was made here.
     gc.collect()
     gc.freeze()
     manager()

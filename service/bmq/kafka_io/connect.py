@@ -1,6 +1,6 @@
-"""Kafka clients of this process (not Spark's): how they are made, and what their errors mean to a user.
+"""The Kafka clients of this process, not Spark's: makes them, and explains their errors to a user.
 
-Knows confluent-kafka and nothing of our topics or messages.
+Knows confluent-kafka, but not the service's topics or messages.
 """
 
 import logging
@@ -15,19 +15,19 @@ from confluent_kafka.admin import AdminClient
 
 from bmq.errors import SetupError
 
-# Seconds. A broker in the same network answers in milliseconds, one that is electing a leader in a few
-# seconds; a user who waits longer than this for "not reachable" thinks that the command hangs.
+# Seconds. A broker in the same network answers in milliseconds, and in a few seconds while it elects a leader. If
+# "not reachable" took longer than this, a user would think that the command hangs.
 CONNECT_TIMEOUT_SECONDS = 10.0
 
-# Seconds between two tries of what a broker could not do yet; a new partition gets its leader in about 0.1.
+# Seconds between two attempts while a partition has no leader; a new partition gets its leader in about 0.1.
 RETRY_SECONDS = 0.05
 
-# No broker answers, or not in time. Clients go on trying by themselves.
+# No broker answers, or not in time. The clients themselves keep trying.
 UNREACHABLE = frozenset(
     {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT, KafkaError._RESOLVE}
 )
 
-# A partition has no leader, as far as this client or its broker knows: just made, or moving elsewhere.
+# A partition has no leader that this client or its broker knows: it is new, or it is moving to another broker.
 LEADERLESS = frozenset(
     {
         KafkaError.LEADER_NOT_AVAILABLE,
@@ -39,31 +39,31 @@ LEADERLESS = frozenset(
 Options = Mapping[str, str]
 Answer = TypeVar("Answer")
 
-# Takes librdkafka's own log lines ("%3|170…|FAIL|…"), which would stand beside our one sentence.
+# Swallows librdkafka's own log lines ("%3|170…|FAIL|…"), which would appear beside the one sentence for the user.
 _LOG = logging.getLogger("bmq.kafka")
 _LOG.addHandler(logging.NullHandler())
 
 
 class Unreachable(SetupError):
-    """No broker answered, or none could yet: asking again may help."""
+    """No broker answered, or a broker was not ready yet: another attempt may succeed."""
 
 
 def admin_client(options: Options) -> AdminClient:
-    """Return a client for topics and offsets; it connects when first used."""
+    """Return a client for topics and offsets; it connects at its first use."""
     with explained(options):
         return AdminClient(dict(options), logger=_LOG)
 
 
 def producer(options: Options) -> Producer:
-    """Return a producer whose records are on the broker's replicas, once and in order, when it says so."""
+    """Return an idempotent producer: it reports a delivery when the replicas have the record, once and in order."""
     with explained(options):
         return Producer({"enable.idempotence": "true"} | dict(options), logger=_LOG)
 
 
 def consumer(options: Options) -> Consumer:
-    """Return a consumer that is told its partitions, commits nothing, and says where a partition ends."""
+    """Return a consumer for assigned partitions that commits no offsets and reports the end of each partition."""
     own = {
-        # A group is asked for although none is joined; a name of its own disturbs nobody.
+        # The client requires a group id although it joins no group; a unique name cannot collide with a real group.
         "group.id": f"bmq-client-{uuid4()}",
         "enable.auto.commit": "false",
         "enable.partition.eof": "true",
@@ -74,7 +74,7 @@ def consumer(options: Options) -> Consumer:
 
 
 def patiently(ask: Callable[[], Answer]) -> Answer:
-    """Return what ``ask`` returns; ask again, in CONNECT_TIMEOUT_SECONDS, while a partition has no leader."""
+    """Return the result of ``ask``; repeat it, for up to CONNECT_TIMEOUT_SECONDS, while a partition has no leader."""
     deadline = time.monotonic() + CONNECT_TIMEOUT_SECONDS
     while True:
         try:
@@ -97,7 +97,7 @@ def explained(options: Options) -> Iterator[None]:
 
 
 def missing_topic(options: Options, topic: str) -> SetupError:
-    """Return the error for a topic that the service would have made."""
+    """Return the error for a missing topic that the service creates at its start."""
     return SetupError(
         f"Kafka at {options['bootstrap.servers']} has no topic {topic!r}. "
         "The service makes its topics when it starts: bmq serve --config config/local.toml"

@@ -1,6 +1,6 @@
 """Reads one topic from its beginning or from its end, without a consumer group.
 
-Knows Kafka's offsets and nothing of what the records mean.
+Knows Kafka's offsets, but not the meaning of the records.
 """
 
 import time
@@ -24,26 +24,26 @@ from bmq.kafka_io.connect import (
     patiently,
 )
 
-# How long one call into the Kafka client may last: Python sees Ctrl-C only between calls.
+# How long one call of the Kafka client may last: Python handles Ctrl-C only between calls.
 _POLL_SECONDS = 0.2
 _POLL_RECORDS = 1_000
 
-# The client recovers from these by itself, and the reader goes on where it was.
+# The client recovers from these errors by itself, and the reader continues at its position.
 _PASSING = LEADERLESS | UNREACHABLE | {KafkaError._PARTITION_EOF}
 
 
 class Start(IntEnum):
-    """Where a reader begins."""
+    """The position at which a reader begins."""
 
     BEGINNING = 0
     END = 1
 
 
 class TopicReader:
-    """A reader of all partitions of one topic. One thread at a time.
+    """A reader of all partitions of one topic. Only one thread may use it at a time.
 
-    The position is fixed when the object is made and not at the first read, so that what is published after
-    that is seen for certain.
+    The constructor fixes the position, not the first read. So the reader certainly sees every record that is published
+    after its construction.
 
     Parameters
     ----------
@@ -76,13 +76,18 @@ class TopicReader:
         self.close()
 
     def close(self) -> None:
-        """Leave the broker."""
+        """Close the connection."""
         self._consumer.close()
 
     def to_end(self) -> Iterator[Message]:
         """Return all records up to the end of every partition.
 
-        Compaction leaves holes, so the end is what the broker calls it and no count of records.
+        Compaction leaves gaps in the offsets, so the broker's end-of-partition signal decides, not a count of records.
+
+        Raises
+        ------
+        SetupError
+            No record and no signal came for CONNECT_TIMEOUT_SECONDS.
         """
         ended: set[int] = set()
         last_sign = time.monotonic()
@@ -103,7 +108,7 @@ class TopicReader:
                 )
 
     def follow(self, deadline: float | None = None) -> Iterator[Message]:
-        """Return records as they come, until ``deadline`` (of `time.monotonic`); None: for ever."""
+        """Return records as they arrive, until ``deadline`` (of `time.monotonic`); None: forever."""
         while deadline is None or time.monotonic() < deadline:
             for message in self._poll():
                 if message.error() is None:
@@ -114,7 +119,7 @@ class TopicReader:
             first = self._consumer.poll(_POLL_SECONDS)
             if first is None:
                 return []
-            # consume() alone would wait its full time for a thousand records.
+            # consume() alone would block for its full timeout unless a thousand records came.
             polled = [first, *self._consumer.consume(_POLL_RECORDS, 0)]
             for message in polled:
                 error = message.error()
@@ -127,7 +132,7 @@ class TopicReader:
         return end
 
     def _partitions(self) -> list[TopicPartition]:
-        # All topics are asked for: asking for one that is not there would let some brokers create it.
+        # Metadata of all topics: some brokers create a missing topic when a client asks for its metadata.
         topics = self._consumer.list_topics(timeout=CONNECT_TIMEOUT_SECONDS).topics
         if self._topic not in topics:
             raise missing_topic(self._options, self._topic)

@@ -1,7 +1,7 @@
-"""The topics on the broker: which there are, the missing ones made, and where they end.
+"""The topics on the broker: lists them, creates missing ones, and finds their begin and end offsets.
 
-Knows Kafka's administration and the rules for our topics (the control topic has one partition and is
-compacted). Knows no message.
+Knows Kafka's administration and the rules for the service's topics (the control topic has one partition and is
+compacted), but no messages.
 """
 
 from collections.abc import Iterable
@@ -19,17 +19,17 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it re-expor
 from bmq.errors import SetupError
 from bmq.kafka_io.connect import CONNECT_TIMEOUT_SECONDS, Options, admin_client, explained, patiently
 
-# A mark is of no use once the service has read it; one that was not read in an hour only means a clock that goes on
-# with the next mark.
+# A mark is useless once the service has read it. If the service does not read a mark within an hour, the clock advances
+# with the next mark instead.
 CLOCK_RETENTION_MS = 3_600_000
 
-BROKER_DEFAULT = -1  # Kafka's own word for "as num.partitions and default.replication.factor say"
+BROKER_DEFAULT = -1  # Kafka's own value for "use num.partitions and default.replication.factor of the broker"
 _COMPACTED = {"cleanup.policy": "compact"}
 
 
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """A topic as it is on the broker."""
+    """The state of a topic on the broker."""
 
     name: str
     n_partitions: int
@@ -45,7 +45,7 @@ class Topics:
 
     Notes
     -----
-    Every method raises `SetupError` where the broker refuses, or does not answer in CONNECT_TIMEOUT_SECONDS.
+    Every method raises `SetupError` if the broker refuses, or does not answer within CONNECT_TIMEOUT_SECONDS.
     """
 
     def __init__(self, options: Options) -> None:
@@ -59,7 +59,7 @@ class Topics:
         return {name: len(topic.partitions) for name, topic in metadata.topics.items()}
 
     def state(self, name: str) -> TopicState | None:
-        """Return the topic, or None where there is none of that name."""
+        """Return the state of the topic, or None if it does not exist."""
         n_partitions = self.partitions().get(name)
         if n_partitions is None:
             return None
@@ -78,19 +78,19 @@ class Topics:
         clock: str | None = None,
         membership: str | None = None,
     ) -> list[str]:
-        """Create the topics that are not there, wait until they can be used, and return their names.
+        """Create the missing topics, return when clients can use them, and return their names.
 
         Parameters
         ----------
         control : the control topic; created with one partition, compacted.
         others : all other topics, with ``n_partitions`` partitions.
-        clock : the clock topic, where one is needed; created with one partition and a short retention.
-        membership : the membership topic, where there is one; created with ``n_partitions`` partitions, compacted.
+        clock : the clock topic, if a feed needs it; created with one partition and a short retention.
+        membership : the membership topic, if configured; created with ``n_partitions`` partitions, compacted.
 
         Raises
         ------
         SetupError
-            If the control topic is there with more than one partition: commands would lose their order.
+            The control topic exists and has more than one partition: commands would lose their order.
         """
         there = self.partitions()
         if there.get(control, 1) != 1:
@@ -108,16 +108,16 @@ class Topics:
         return self._create_missing(wanted, there)
 
     def make(self, names: Iterable[str]) -> None:
-        """Create those topics that are not there, with as many partitions as the broker gives by itself."""
+        """Create the missing topics of ``names``, with the broker's default number of partitions."""
         wanted = [NewTopic(name, BROKER_DEFAULT, BROKER_DEFAULT) for name in dict.fromkeys(names)]
         self._create_missing(wanted, self.partitions())
 
     def begin_offsets(self, names: Iterable[str]) -> dict[str, dict[int, int]]:
-        """Return, for each topic that is there, the offset of each partition's oldest record."""
+        """Return, for each existing topic, the offset of each partition's oldest record."""
         return self._offsets(names, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
 
     def end_offsets(self, names: Iterable[str]) -> dict[str, dict[int, int]]:
-        """Return, for each topic that is there, the offset that each partition's next record will get."""
+        """Return, for each existing topic, the offset of each partition's next record."""
         return self._offsets(names, OffsetSpec.latest())  # type: ignore[no-untyped-call]
 
     def _offsets(self, names: Iterable[str], which: OffsetSpec) -> dict[str, dict[int, int]]:
@@ -148,13 +148,13 @@ class Topics:
                 try:
                     future.result()
                 except KafkaException as error:
-                    # Another process of ours was faster.
+                    # Not a fault: another process of the service has just created the topic.
                     if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                         raise
             patiently(lambda: self._require_leaders({topic.topic for topic in missing}))
 
     def _require_leaders(self, names: set[str]) -> None:
-        """Raise while a partition has no leader: a broker says "made" before the topic can be used."""
+        """Raise while a partition has no leader: a broker confirms a new topic before clients can use it."""
         metadata = self._admin.list_topics(timeout=CONNECT_TIMEOUT_SECONDS)
         for name in names:
             topic = metadata.topics.get(name)

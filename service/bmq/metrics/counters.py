@@ -1,8 +1,8 @@
-"""What the operator counts in one batch and one shard, and how those counts add up.
+"""The counters of the operator for one batch and one shard, and their totals.
 
-A shard's counters leave the worker as one small JSON object (`ShardCounters`), come back to the driver
-through Spark's observe, and end in `Totals`, which `metrics` shows. Importable in workers: knows numpy and
-nothing of Prometheus, Spark or Kafka.
+A shard's counters leave the worker as one small JSON object (`ShardCounters`) and reach the driver through Spark's
+observe. The driver adds them to `Totals`, which `metrics` shows. Workers import this module, so it knows numpy, but not
+Prometheus, Spark or Kafka.
 """
 
 from collections import Counter
@@ -14,19 +14,19 @@ import numpy as np
 
 from bmq.records import Int64s
 
-# Upper ends, in seconds, inclusive as Prometheus' `le`. An event waits for its batch, and a small batch takes
-# about half a second: the steps are finest there. Below 0.01 nothing can be seen through micro-batches; above
-# 60 the service is not late but stuck, and input lag says by how much.
+# Upper ends, in seconds, inclusive like Prometheus' `le`. The latency of an event is mostly the time of its batch, and
+# a small batch takes about half a second, so the steps are finest there. Micro-batches cannot show differences below
+# 0.01. Above 60 the service is stuck rather than slow, and the input lag shows by how much.
 LATENCY_BUCKETS_SECONDS = (
     0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0,
 )  # fmt: skip
 
 
 class LatencyCounts(TypedDict):
-    """Event latencies that were counted where they were measured.
+    """Event latencies, counted by bucket in the worker that measured them.
 
-    counts : one number a bucket of LATENCY_BUCKETS_SECONDS (not cumulative), and one for all above the last.
-    sum_seconds : their sum.
+    counts : one number for each bucket of LATENCY_BUCKETS_SECONDS (not cumulative), and one for all above the last.
+    sum_seconds : the sum of the latencies.
     """
 
     counts: list[int]
@@ -34,20 +34,21 @@ class LatencyCounts(TypedDict):
 
 
 class ShardCounters(TypedDict):
-    """The counters of one shard in one batch; an absent key counts nothing.
+    """The counters of one shard in one batch; an absent key means zero, or an unchanged size.
 
-    readings, late : feed -> readings; the late ones are among the readings.
-    suppressed : feed -> events that `cooldown` or `max_events` of their query kept back.
-    dead_letters : feed -> code -> records.
-    events : [kind, sign, reason, n] each; what an event lacks is empty; the reason of a transition is its pattern.
+    readings, late : feed -> number of readings; ``readings`` includes the late ones.
+    suppressed : feed -> number of events that `cooldown` or `max_events` of their query suppressed.
+    dead_letters : feed -> code -> number of records.
+    events : list of [kind, sign, reason, n]; "" for a sign or reason that the events do not have. The reason of a
+        transition event is its pattern.
     replies : status -> n.
-    queries : kind -> standing queries after the batch (the same in every shard).
-    streams : feed -> streams known to the shard after the batch.
-    clocks : feed -> how far its event time has come, epoch ms (the same in every shard); absent: no reading yet.
-    pending : crossings that wait in the shard after the batch: for a confirmation, or the second half of a pattern.
-    visits, useful : engine -> index entries looked at, and those of them that became events.
+    queries : kind -> number of standing queries after the batch (the same in every shard).
+    streams : feed -> number of streams that the shard knows after the batch.
+    clocks : feed -> the feed's clock in event time, epoch ms (the same in every shard); absent: no reading yet.
+    pending : pending crossings in the shard after the batch: not yet confirmed, or the first half of a pattern.
+    visits, useful : engine -> number of visited index entries, and how many of them became events.
     state_bytes : size of the shard's state after the batch.
-    replica_rebuilds : replicas that had to be read anew from the state store.
+    replica_rebuilds : number of replicas that had to be read anew from the state store.
     """
 
     shard: int
@@ -73,8 +74,9 @@ def count_latencies(milliseconds: Int64s) -> LatencyCounts:
 
     Parameters
     ----------
-    milliseconds : int64[n], event out minus record timestamp in. A producer whose clock is ahead of ours
-        gives negative ones; they count as 0, since a negative sum would break Prometheus' rate().
+    milliseconds : int64[n], the time at which an event leaves the operator minus the timestamp of its record. If the
+        clock of a producer is ahead of the service's clock, a latency is negative; it counts as 0, because a negative
+        sum would break Prometheus' rate().
     """
     seconds = np.maximum(milliseconds, 0) / 1000.0
     buckets = np.searchsorted(np.array(LATENCY_BUCKETS_SECONDS), seconds, side="left")
@@ -86,7 +88,7 @@ def count_latencies(milliseconds: Int64s) -> LatencyCounts:
 class Totals:
     """The sum of all counters since the service started, and the last known sizes.
 
-    A batch holds only the shards that had work, so sizes are kept for each shard and summed when asked for.
+    A batch contains only the shards that had work, so sizes are kept for each shard and summed on demand.
     """
 
     readings: Counter[str] = field(default_factory=Counter)
@@ -111,7 +113,7 @@ class Totals:
         by_shard = sorted(batch, key=lambda counters: counters["shard"])
         for counters in by_shard:
             self._add_shard(counters)
-        # Commands go to every shard, so that all shards agree and summing would count a query once a shard.
+        # Commands go to every shard, so all shards agree, and a sum would count a query once for each shard.
         queries = next((counters["queries"] for counters in by_shard if "queries" in counters), None)
         if queries is not None:
             self.queries = dict.fromkeys(self.queries, 0) | queries
@@ -128,7 +130,7 @@ class Totals:
                 self.dead_letters[feed, code] += n
         for kind, sign, reason, n in counters.get("events", ()):
             self.events[kind, sign, reason] += n
-        # Shards that had no work in the last batches are behind.
+        # The maximum, because a shard that had no work in the last batches is behind.
         for feed, time in counters.get("clocks", {}).items():
             self.clocks[feed] = max(time, self.clocks.get(feed, time))
         self.replica_rebuilds += counters.get("replica_rebuilds", 0)
@@ -151,7 +153,7 @@ class Totals:
         return total
 
     def pending(self) -> int:
-        """Return the crossings that wait in all shards."""
+        """Return the number of pending crossings in all shards."""
         return sum(self.pending_by_shard.values())
 
     def state_bytes(self) -> int:
@@ -159,8 +161,8 @@ class Totals:
         return sum(self.state_bytes_by_shard.values())
 
     def processing_efficiency(self) -> dict[str, float]:
-        """Return the papers' PE of each engine: the part of the visited index entries that became events.
+        """Return the papers' PE of each engine: the share of the visited index entries that became events.
 
-        An engine that visited nothing is absent: 0 would read as "all in vain".
+        An engine without visits is absent, because 0 would mean that all its visits were useless.
         """
         return {engine: self.useful[engine] / visited for engine, visited in self.visits.items() if visited}

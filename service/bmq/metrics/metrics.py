@@ -1,6 +1,6 @@
 """The Prometheus side of the counters: names, help texts, buckets, and the HTTP endpoint of the driver.
 
-Knows how to show `counters.Totals`; knows nothing of Spark or of what is counted where. The names are fixed
+Knows how to show `counters.Totals`; knows neither Spark nor the code that counts. The names are fixed
 (docs/operations.md lists them); tests/unit/metrics/test_metrics.py scrapes each of them.
 """
 
@@ -22,8 +22,8 @@ from prometheus_client.registry import Collector
 from bmq.errors import SetupError
 from bmq.metrics.counters import LATENCY_BUCKETS_SECONDS, ShardCounters, Totals
 
-# Seconds. A batch with little to do takes 0.3 to 0.6 s, one of a backlog several; the first one compiles and
-# reads state. Beyond 60 a batch is a fault, whatever its length.
+# Seconds. A batch with little work takes 0.3 to 0.6 s, a batch of a backlog several seconds; the first batch compiles
+# kernels and reads state. A batch of more than 60 s is a fault, however long it takes.
 BATCH_BUCKETS_SECONDS = (
     0.05,
     0.1,
@@ -50,8 +50,8 @@ class Metrics:
 
     Parameters
     ----------
-    port : TCP port of `/metrics`; 0 takes a free one, which `port` then says.
-    host : address to listen on; all interfaces, so that a Prometheus elsewhere reaches it.
+    port : TCP port of `/metrics`; 0 for any free port. After `start` the attribute `port` has the actual one.
+    host : address to listen on; by default all interfaces, so that a Prometheus on another machine reaches it.
     feeds : feeds whose counters are shown as 0 from the start, so that rate() sees their first reading.
     """
 
@@ -97,39 +97,39 @@ class Metrics:
         self.port = self._server.server_port
 
     def stop(self) -> None:
-        """Stop serving and free the port; nothing where it is not served."""
+        """Stop serving and free the port; do nothing if the server does not run."""
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
             self._server = None
 
     def add(self, batch: Iterable[ShardCounters]) -> None:
-        """Add the counters of one batch: one object a shard that had work."""
+        """Add the counters of one batch: one object for each shard that had work."""
         with self._lock:
             self._totals.add(batch)
 
     def batch(self, seconds: float) -> None:
-        """Note how long a micro-batch took."""
+        """Record how long a micro-batch took."""
         self._batch_seconds.observe(seconds)
 
     def lag(self, feed: str, partition: int, records: int) -> None:
-        """Note how many records of a partition are still unread."""
+        """Record how many records of a partition are still unread."""
         self._lag.labels(feed, str(partition)).set(records)
 
     def running(self) -> None:
-        """Say that the streaming query runs."""
+        """Show that the streaming query runs."""
         self._up.set(1)
 
     def ended(self) -> None:
-        """Say that the streaming query runs no more, whether it failed or was stopped."""
+        """Show that the streaming query no longer runs, because it failed or was stopped."""
         self._up.set(0)
 
 
 class _TotalsCollector(Collector):
     """Shows `Totals` at the moment of the scrape.
 
-    A collector of our own, since prometheus_client's Histogram takes single observations only, and a batch
-    has too many events to observe one by one.
+    A custom collector, because prometheus_client's Histogram accepts only single observations, and a batch has too many
+    events to observe one by one.
     """
 
     def __init__(self, totals: Totals, lock: threading.Lock) -> None:
@@ -207,7 +207,7 @@ class _TotalsCollector(Collector):
         )
 
 
-# The values of a metric's labels; a single one may stand alone, without a tuple.
+# The values of a metric's labels; a single value needs no tuple.
 _Labels = TypeVar("_Labels", bound=str | tuple[str, ...])
 
 

@@ -1,11 +1,11 @@
-"""The canonical texts of attribute values: equal texts, equal values. Readings and `where` are written by it alike.
+"""The canonical texts of attribute values: two values are equal if their texts are. Readings and `where` share them.
 
-    "north"   a string, as JSON         5.0       a number, as the nearest double; 5 and 5.0 are one
+    "north"   a string, as JSON         5.0       a number, as the nearest double; 5 and 5.0 are equal
     true      a boolean                 null      absent, or null
-    -         a list, an object or a number beyond a double's range, which equal nothing
+    -         a list, an object or a number beyond a double's range; these equal no value of a `where`
 
-All attributes of one reading are one text: those of its values in the order of the feed's attributes, put
-together by `concat_attributes`. Knows values, not where they stand.
+All attributes of one reading form one text: `concat_attributes` puts the texts of the values together, in the order
+of the feed's attributes. This module knows values; it does not know in which field or query they occur.
 """
 
 import json
@@ -15,22 +15,23 @@ from collections.abc import Iterable
 from bmq.wire.numeral import Numeral
 
 NULL = "null"
-OTHER = "-"  # no JSON text, so that no value of a `where` is written like it
-SEPARATOR = "\x1f"  # stands in no text: JSON escapes it
-# Raw attributes whose canonical text a format remembers: they come back from batch to batch. Texts of some ten bytes
-# are a few megabytes. More do not help a feed whose attributes hardly ever come back.
+OTHER = "-"  # not a JSON text, so no value of a `where` has this text
+SEPARATOR = "\x1f"  # occurs in no text, because JSON escapes it
+# How many raw attribute texts a format caches with their canonical text: the same ones come back from batch to batch.
+# With texts of some ten bytes the cache takes a few megabytes. A larger cache does not help a feed whose attributes
+# hardly ever repeat.
 CACHED_TEXTS = 16_384
 
 
 def attribute_text(value: object) -> str:
-    """Return the text of one value as JSON gives it; a number may be a `Numeral`.
+    """Return the text of one value of a parsed JSON record; a number may be a `Numeral`.
 
-    A whole number above 2**53 is the nearest double, as every number of a reading is.
+    A whole number above 2**53 becomes the nearest double, like every number of a reading.
     """
     if isinstance(value, Numeral):
         return _number_text(float(value))
     if isinstance(value, str):
-        # Half of a surrogate pair, which JSON can name and UTF-8 cannot write, stands as its escape.
+        # JSON can name half of a surrogate pair, but UTF-8 cannot write it: the escape is kept.
         return json.dumps(value, ensure_ascii=False).encode(errors="backslashreplace").decode()
     if value is None:
         return NULL
@@ -40,9 +41,9 @@ def attribute_text(value: object) -> str:
 
 
 def concat_attributes(texts: Iterable[str]) -> str:
-    """Return the text of all attributes of one reading, given that of each in the order of the feed."""
+    """Return the text of all attributes of one reading, given the text of each in the order of the feed."""
     return SEPARATOR.join(texts)
 
 
 def _number_text(number: float) -> str:
-    return repr(number + 0.0) if math.isfinite(number) else OTHER  # -0.0 + 0.0 is 0.0, which it equals
+    return repr(number + 0.0) if math.isfinite(number) else OTHER  # -0.0 equals 0.0; adding 0.0 gives both one text

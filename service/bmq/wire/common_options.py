@@ -1,4 +1,4 @@
-"""Options that every kind of definition has, as records: `where` and `expires_at`. Knows one feed."""
+"""The options that every kind of definition has, as records: `where` and `expires_at`. Knows one feed."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from bmq.wire.record_formats import RECORD_FORMATS
 
 
 def read_where(wanted: Mapping[str, Scalar | list[Scalar]], feed: Feed) -> Where:
-    """Return what the attributes must be, by name; values in canonical texts, each once.
+    """Return the accepted values of each attribute, sorted by name; values are canonical texts, each once.
 
     Raises
     ------
@@ -36,12 +36,12 @@ def _texts(values: Scalar | list[Scalar], feed: Feed) -> tuple[str, ...]:
 
 
 def read_expires_at(time: float | str | None) -> int | None:
-    """Return epoch milliseconds; None where the definition says none.
+    """Return epoch milliseconds; None if the definition sets no `expires_at`.
 
     Raises
     ------
     ControlError
-        `bad_option`: it is no time.
+        `bad_option`: the value is not a time.
     """
     if time is None:
         return None
@@ -52,5 +52,5 @@ def read_expires_at(time: float | str | None) -> int | None:
 
 
 def bad_option(message: str) -> ControlError:
-    """Return the error of an option that takes no such value."""
+    """Return the error for an option with a value that it does not allow."""
     return ControlError(ControlCode.BAD_OPTION, message)

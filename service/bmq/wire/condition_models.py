@@ -1,7 +1,7 @@
-"""What stands inside definitions, as pydantic types: durations, windows, intervals, bands, and conjunctions of a join.
+"""The parts of definitions as pydantic types: durations, windows, intervals, bands, and conjunctions of a join.
 
-A fault that pydantic has no name for carries its own: the type of the error is the code, its text the rule and the
-way out. Knows single values; `definitions` makes the messages.
+For a fault that pydantic has no name for, the validators raise an error of their own: its type is the control code,
+its text is the rule and the way out. Knows single values; `definitions` makes the messages.
 """
 
 from collections.abc import Callable
@@ -25,12 +25,12 @@ from bmq.wire.durations import read_duration, read_positive_duration
 
 Bounds = Literal["[)", "[]", "(]", "()"]
 Interval = Annotated[list[float | None], Field(min_length=2, max_length=2)]
-SIDES = ("left.", "right.")  # how names of a join begin
-MOST_READINGS = 2**31 - 1  # of a counted window; as of events of a stream
+SIDES = ("left.", "right.")  # prefixes of names in a join
+MOST_READINGS = 2**31 - 1  # in a counted window; the same limit as `max_events`
 
 
 class Strict(BaseModel):
-    """A part of a definition: nothing is converted, and nothing else may stand in it."""
+    """A part of a definition: values are not converted, and unknown fields are refused."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
@@ -58,7 +58,7 @@ def _duration(read: Callable[[object], int]) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-# Milliseconds, read from texts such as "90s".
+# Milliseconds; the definition has a text such as "90s".
 _DURATION_SCHEMA: dict[str, Any] = {"type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$"}
 _DURATION_TEXT = WithJsonSchema(_DURATION_SCHEMA)
 Duration = Annotated[int, _duration(read_duration), _DURATION_TEXT, Field(json_schema_extra={"default": "0s"})]
@@ -67,7 +67,7 @@ PositiveDuration = Annotated[int, _duration(read_positive_duration), _DURATION_T
 
 @dataclass(frozen=True, slots=True)
 class WindowLength:
-    """How long a reading stays in a window: milliseconds, or until so many others have followed. One is None."""
+    """How long a reading stays in a window: for milliseconds, or until ``count`` others have followed. One is None."""
 
     ms: int | None = None
     count: int | None = None
@@ -96,7 +96,7 @@ Window = Annotated[
 
 
 def _with_ends(n_names: int, usual: Bounds, rule: str) -> BeforeValidator:
-    """Return a validator that makes a list a tuple, with the usual ends where it says none."""
+    """Return a validator that turns a list into a tuple and adds the usual ends if the list has no ends."""
 
     def check(value: object) -> tuple[object, ...]:
         if not isinstance(value, list):
@@ -120,13 +120,13 @@ def _list_schema(names: list[dict[str, Any]], usual: Bounds) -> WithJsonSchema:
     )
 
 
-# [lo, hi], with other ends [lo, hi, "(]"]; null: unbounded.
+# [lo, hi], or [lo, hi, "(]"] to choose the ends; null: unbounded.
 IntervalWithEnds = Annotated[
     tuple[float | None, float | None, Bounds],
     _with_ends(0, "[)", 'an interval is [lo, hi] or [lo, hi, "[]"]; write null for an end that is unbounded'),
     _list_schema([], "[)"),
 ]
-# ["left.NAME", "right.NAME", lo, hi]: the left one less the right one is in the interval.
+# ["left.NAME", "right.NAME", lo, hi]: the left value minus the right value is in the interval.
 BandWithEnds = Annotated[
     tuple[str, str, float | None, float | None, Bounds],
     _with_ends(
@@ -167,7 +167,7 @@ class JoinConjunction(BaseModel):
         unknown = [name for name in value if name != "band" and not name.startswith(SIDES)]
         if unknown:
             fault = _fault(ControlCode.UNKNOWN_FIELD, "")
-            # Each at its own place, as pydantic tells of a field that is not in a model.
+            # One error for each name, at its own place, as pydantic reports a field that is not in a model.
             raise ValidationError.from_exception_data(
                 cls.__name__, [InitErrorDetails(type=fault, loc=(name,), input=value[name]) for name in unknown]
             )

@@ -1,9 +1,9 @@
-"""Control records to commands: the key is the query id, the value its definition, null deletes.
+"""Control records to commands: the key is the query id, the value is its definition, and null deletes the query.
 
-What is refused, and with which code where a record has several faults, in this order:
+The checks run in this order, so a record with several faults gets the code of the first:
 
-    1  key          missing_field (absent or empty), wrong_type (no UTF-8, too long)
-    2  JSON         not_json (no UTF-8, no JSON object, NaN, a name twice in one object)
+    1  key          missing_field (absent or empty), wrong_type (not UTF-8, or too long)
+    2  JSON         not_json (not UTF-8, not a JSON object, NaN, or a name twice in one object)
     3  kind         missing_field, wrong_type, unknown_kind
     4  shape        unknown_field, bad_option, missing_field, wrong_type, bad_duration, bad_region (see `definitions`)
     5  together     bad_region (not exactly one shape), bad_option (options that exclude each other, a feed twice)
@@ -12,7 +12,7 @@ What is refused, and with which code where a record has several faults, in this 
     7  topic        bad_option
     8  tags         bad_option (too long)
 
-Knows bytes and records. Whether the query exists, and whether a put changes it, is the monitor's to say.
+Knows bytes and records. The monitor decides whether the query exists and whether a put changes it.
 """
 
 import json
@@ -27,8 +27,8 @@ from bmq.wire.definitions import read_definition
 from bmq.wire.fault_texts import nearest, shorten
 from bmq.wire.kinds import KINDS
 
-# Query ids stand in every event, in headers and in state. 256 bytes hold a URL or two UUIDs; a longer limit
-# lets one client inflate every event of its query.
+# Every event carries its query id in the value and in a header, and the state holds it too. 256 bytes hold a URL or
+# two UUIDs; a higher limit lets one client inflate every event of its query.
 QUERY_ID_LIMIT_BYTES = 256
 
 
@@ -40,14 +40,14 @@ def parse_command(
     output_prefix: str,
     reserved_topics: Collection[str] = (),
 ) -> Command:
-    """Return what a control record asks for. Raises nothing: a bad record becomes a `Refused`.
+    """Return the command in a control record. Raises nothing: a bad record becomes a `Refused`.
 
     Parameters
     ----------
     offset : the record's offset; the version of a put is one more.
     feeds : every feed by name.
-    output_prefix : how the `output_topic` of a query must begin.
-    reserved_topics : topics the service reads or answers on, where events of a query must not go.
+    output_prefix : the required prefix of the `output_topic` of a query.
+    reserved_topics : topics that the service reads or replies on; no query may send its events there.
     """
     try:
         query_id = _read_query_id(key)
@@ -69,13 +69,13 @@ def validate_definition(
 ) -> RegionQuery | JoinQuery:
     """Return the query that ``definition`` would become, with version 0.
 
-    For clients, before they publish: a refused edit would replace, in the compacted topic, the definition in
-    force, which a new checkpoint could then not rebuild.
+    Clients call it before they publish. In the compacted control topic a refused edit would replace the definition in
+    force, and a service with a new checkpoint could not rebuild the query.
 
     Raises
     ------
     ControlError
-        With the code that the service would answer.
+        With the code that the service would reply.
     """
     read_id = _read_query_id(query_id.encode(errors="surrogatepass"))
     if not isinstance(definition, bytes):
@@ -146,12 +146,12 @@ def _check_tags(tags: str) -> None:
 
 
 def _read_object(value: bytes) -> dict[str, Any]:
-    """Return the JSON object that ``value`` holds. Exact, not fast: 1e999 must not pass for `not_json`."""
+    """Return the JSON object in ``value``. Exact, not fast: 1e999 is valid JSON and must not become `not_json`."""
     try:
         text = value.decode()
         read = _DECODER.decode(text)
         if "\\u" in text:
-            json.dumps(read, ensure_ascii=False).encode()  # finds half a surrogate pair, which is no text
+            json.dumps(read, ensure_ascii=False).encode()  # raises for half of a surrogate pair, which is not text
     except UnicodeError:
         raise _not_json("it is no UTF-8 text") from None
     except ValueError as error:
@@ -170,8 +170,8 @@ def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _read_int(digits: str) -> int | float:
-    # 300 digits are near the end of a float's range. Longer ones are read as the float they stand for,
-    # infinite if need be: Python refuses to make an int of 4,301 digits, and a border is a float in any case.
+    # 300 digits are near the end of a float's range. A longer number is read as a float, infinite if it is beyond that
+    # range: Python refuses to make an int of 4,301 digits, and a border is a float in any case.
     return int(digits) if len(digits) < 300 else float(digits)
 
 
@@ -179,10 +179,10 @@ def _refuse_constant(constant: str) -> float:
     raise ValueError(f"{constant} is no JSON number")
 
 
-# Made once: json.loads and json.dumps make a new one at each call with options, which doubles the time of a
-# command.
+# Made once: with options, json.loads and json.dumps make a new decoder or encoder at each call, which doubles the
+# time of a command.
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique_names, parse_int=_read_int, parse_constant=_refuse_constant)
-LONGEST_TAGS = 16_384  # characters; a topic takes events of 1 MiB where nobody has said otherwise
+LONGEST_TAGS = 16_384  # characters; by default a Kafka topic accepts records of up to 1 MiB
 _CANONICAL = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
@@ -207,8 +207,8 @@ def _check_output_topic(
             ControlCode.BAD_OPTION,
             f"Field 'output_topic' is '{topic}', but must begin with '{output_prefix}'. Choose such a name.",
         )
-    # Events on a topic that the service itself reads would come back as commands or readings. Kafka takes "."
-    # and "_" for the same where it names metrics, and refuses to make a topic that differs in them only.
+    # The service would read events on its own input topics back as commands or readings. Kafka treats "." and "_" as
+    # equal in metric names, and refuses to create a topic whose name differs from another only in them.
     taken = [*reserved_topics, *(feed.topic for feed in feeds.values())]
     if topic.replace("_", ".") in (other.replace("_", ".") for other in taken):
         raise ControlError(

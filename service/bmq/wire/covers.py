@@ -1,6 +1,6 @@
-"""Whether one region holds another one: what an exit region has to do.
+"""Whether one region covers another one: an exit region must cover its region.
 
-Knows regions as geometries; rather says no where it cannot know.
+Knows regions as geometries. If rounding or approximation leaves a doubt, the answer is no.
 """
 
 import math
@@ -11,20 +11,21 @@ import shapely
 
 from bmq.records import Float64s, Region, Shape, ShapeKind
 
-EARTH_RADIUS_METRES = 6_371_008.8  # the mean one
-# Beside anything but a circle, a circle on the globe is a polygon of so many vertices. It is smaller (as the outer
-# region) or larger (as the inner one) by this share, which is far more than a chord lies beside its arc.
+EARTH_RADIUS_METRES = 6_371_008.8  # the mean radius
+# To compare a circle on the globe with another shape, the circle becomes a polygon of N_VERTICES vertices. Its radius
+# is reduced (as the outer region) or enlarged (as the inner region) by GLOBE_MARGIN, which is far more than the
+# distance between a chord and its arc.
 N_VERTICES = 720
 GLOBE_MARGIN = 1e-3
-# In place of "unbounded": beyond all coordinates of shapes, and small enough for products.
+# Stands for "unbounded": beyond all coordinates of shapes, and small enough that products stay finite.
 FAR = 1e152
 
 
 def region_covers(outer: Region, inner: Region) -> bool:
     """Return whether every value in ``inner`` is in ``outer``; both over the same feed.
 
-    On the globe a circle counts for a thousandth smaller as ``outer``, or larger as ``inner``, where the other region
-    is no circle. Apart from that the answer is exact but for roundings.
+    On the globe, if the other region is not a circle, a circle counts as a thousandth smaller as ``outer`` and a
+    thousandth larger as ``inner``. In all other cases the answer is exact except for rounding.
     """
     around, within = outer.shape, inner.shape
     if around is None:
@@ -37,13 +38,13 @@ def region_covers(outer: Region, inner: Region) -> bool:
         everywhere = shapely.union_all([_turned(area, degrees) for degrees in (-360.0, 0.0, 360.0)])
         return bool(everywhere.covers(_area(inner, 1 + GLOBE_MARGIN)))
     if around.kind is ShapeKind.CIRCLE:
-        # It is convex, so it holds what has its corners in it.
+        # A circle is convex, so it covers a shape if it holds the corners of the shape.
         corners = shapely.get_coordinates(_area(inner))
         return bool((np.hypot(*(corners - _vertices(around)).T) <= around.radius).all())
     area = _area(outer)
     if within is not None and within.kind is ShapeKind.CIRCLE:
         centre = shapely.Point(_vertices(within)[0])
-        # A circle is closed, and the border of a polygon is in part outside.
+        # > and not >=: a circle is closed, but part of a polygon's border is outside the polygon.
         return bool(area.covers(centre) and area.boundary.distance(centre) > within.radius)
     return bool(area.covers(_area(inner)))
 
@@ -56,20 +57,20 @@ def _ends(region: Region) -> tuple[tuple[float, ...], tuple[float, ...]]:
     vertices = _vertices(shape)
     if shape.kind is ShapeKind.CIRCLE:
         return tuple(vertices[0] - shape.radius), tuple(np.nextafter(vertices[0] + shape.radius, np.inf))
-    # No value on the upper ends is inside. Over the antimeridian the eastern end is beyond 180, as no box but one of
-    # all longitudes is.
+    # No value on the upper ends is inside. For a polygon over the antimeridian the eastern end is beyond 180; only a
+    # box of all longitudes reaches that far.
     return tuple(vertices.min(axis=0)), tuple(vertices.max(axis=0))
 
 
 def _area(region: Region, share_of_radius: float = 1.0) -> shapely.Geometry:
-    """Return the region as polygons; a circle only on the globe, with its radius times ``share_of_radius``."""
+    """Return the region as polygons. A circle must be on the globe; its radius is scaled by ``share_of_radius``."""
     shape = region.shape
     if shape is None:
         return shapely.box(*np.clip((*region.lo, *region.hi), -FAR, FAR))
     if shape.kind is ShapeKind.CIRCLE:
         return shapely.Polygon(_circle_on_globe(shape, share_of_radius))
     rings = np.split(_vertices(shape), shape.ring_starts[1:-1])
-    # Even-odd: what an odd number of rings goes around.
+    # Even-odd rule: a point is inside if an odd number of rings surrounds it.
     return reduce(shapely.symmetric_difference, map(shapely.Polygon, rings))
 
 
@@ -78,7 +79,7 @@ def _turned(area: shapely.Geometry, degrees: float) -> shapely.Geometry:
 
 
 def _circle_on_globe(shape: Shape, share_of_radius: float) -> Float64s:
-    """Return places on a circle, float64[N_VERTICES, 2] in degrees, with unwrapped longitudes."""
+    """Return points on a circle, float64[N_VERTICES, 2] in degrees, with unwrapped longitudes."""
     lon, lat = np.radians(_vertices(shape)[0])
     angle = share_of_radius * shape.radius / EARTH_RADIUS_METRES
     bearings = np.linspace(0.0, 2 * math.pi, N_VERTICES, endpoint=False)
@@ -89,7 +90,7 @@ def _circle_on_globe(shape: Shape, share_of_radius: float) -> Float64s:
 
 
 def _distance(a: Shape, b: Shape) -> float:
-    """Return how far the centres of two circles are from each other; in metres on the globe."""
+    """Return the distance between the centres of two circles; in metres on the globe."""
     (ax, ay), (bx, by) = _vertices(a)[0].tolist(), _vertices(b)[0].tolist()
     if not a.lonlat:
         return math.hypot(bx - ax, by - ay)

@@ -2,7 +2,7 @@
 
     stream id (not with "@key"), event time (if configured), dimensions in order, attributes (may be left out)
 
-Knows the csv module and the order of the columns. `readings_exact` knows what a reading needs.
+Knows the csv module and the order of the columns. `readings_exact` knows the rules for a reading.
 """
 
 import csv
@@ -33,7 +33,7 @@ def csv_columns(feed: Feed) -> tuple[str, ...]:
 
 
 class CsvRecords:
-    """The records of one feed; see `record_formats.RecordFormat`."""
+    """The CSV records of one feed; see `record_formats.RecordFormat`."""
 
     max_scan_bytes = MAX_CELL_CHARACTERS
     n_quotes = 0
@@ -45,8 +45,8 @@ class CsvRecords:
         self._field_by_column: Int64s = np.array([fields.index(column) for column in self._columns], np.int64)
 
     def scan(self, starts: Int64s, data: Bytes, kinds: Int8s, begins: Int64s, ends: Int64s, numbers: Float64s) -> Bools:
-        """Return which lines are well-formed, and fill the other arrays for those."""
-        # Imported here, because the CLI reads definitions through this module and need not wait for numba.
+        """Return for each line whether it is well-formed, and fill the other arrays for those that are."""
+        # Imported here, because the CLI reads definitions through this module and must not pay for loading numba.
         from bmq.kernels.text.csv_scan import scan_csv
 
         return scan_csv(starts, data, self._field_by_column, kinds, begins, ends, numbers)
@@ -54,14 +54,14 @@ class CsvRecords:
     def read(self, text: str) -> Mapping[str, object]:
         """Return the cells by name. An empty cell is absent, because CSV has no null.
 
-        A cell that reads as a number is one. This includes NaN and infinities, which are then no text. A stream id is
-        text as it stands.
+        A cell that reads as a number is a number, not a text. This includes NaN and infinities. The stream id is always
+        a text, exactly as it is in the record.
 
         Raises
         ------
         ReadingError
-            Not one line, a quote out of place, or more cells than columns: one comma too many would shift
-            numbers into the wrong dimension.
+            The text is not exactly one line, a quote is out of place, or there are more cells than columns: one comma
+            too many would shift numbers into the wrong dimension.
         """
         try:
             lines = list(csv.reader([text], strict=True))
@@ -83,14 +83,15 @@ class CsvRecords:
 
     @staticmethod
     def attributes_text(raw: bytes) -> str:
-        """Return the canonical text of cells without quotes; an empty one is absent."""
+        """Return the canonical text of cells without quotes; an empty cell is absent."""
         return _attributes_text(raw)
 
     @staticmethod
     def where_text(value: object) -> str:
-        """Return the text of the value, a string by the rule of cells.
+        """Return the canonical text of the value; a string follows the rule for cells.
 
-        A cell has no type: one that reads as a number is a number. Without the rule, "17" would fit no reading.
+        A cell has no type: if it reads as a number, it is a number. Without this rule the string "17" in a `where`
+        would match no reading.
         """
         return attribute_text(read_cell(value) if isinstance(value, str) else value)
 
@@ -103,7 +104,7 @@ def _attributes_text(raw: bytes) -> str:
 
 
 def read_cell(cell: str) -> str:
-    """Return a cell that is not empty: a `Numeral` if it reads as a number, else as it stands."""
+    """Return a cell that is not empty: a `Numeral` if it reads as a number, otherwise unchanged."""
     text = cell.strip()
     return Numeral(text) if _NUMBER.fullmatch(text) else cell
 

@@ -1,30 +1,31 @@
-"""Dead letters: records of a feed that are no readings, as they came, with the reason in headers."""
+"""Dead letters: the records of a feed that are not readings, unchanged, with the reason in headers."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bmq.wire.outgoing import DEAD_LETTER_HEADERS, header_column, message_batch
 
-LONGEST_BYTES = 450_000  # of a key, and of a value: both and the headers stay under 1 MiB
+LONGEST_BYTES = 450_000  # for a key, and for a value: together with the headers they stay under 1 MiB
 LEFT_OUT = " (too long for a dead letter: the key or value is left out)"
 
 
 def render_dead_letters(dead: pa.RecordBatch, *, topic: str) -> pa.RecordBatch:
-    """Return one message for each refused record: its own key and value, unchanged.
+    """Return one message for each refused record, with its own key and value, unchanged.
 
-    Longer ones than LONGEST_BYTES are left out, and the message says so: a topic takes 1 MiB where nobody has said
-    otherwise, and a letter that it refuses would stop the job. Topic, partition and offset name the original.
+    A key or value longer than LONGEST_BYTES is left out, and the header `message` mentions it. By default a Kafka topic
+    accepts records of up to 1 MiB, and a dead letter that the broker refuses would stop the job. Topic, partition and
+    offset name the original record.
 
     Parameters
     ----------
     dead : RecordBatch
         key, value : binary, may be null; topic, code, message : string; partition : int32; offset : int64.
-        Other columns are left alone.
+        Other columns are ignored.
     topic : the dead-letter topic.
 
     Returns
     -------
-    RecordBatch of `messages.MESSAGE_SCHEMA`
+    RecordBatch of `outgoing.MESSAGE_SCHEMA`
         Headers `topic`, `partition`, `offset` (decimal text), `code`, `message`.
     """
     n = dead.num_rows
@@ -38,6 +39,6 @@ def render_dead_letters(dead: pa.RecordBatch, *, topic: str) -> pa.RecordBatch:
 
 
 def _shortened(column: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return the column without its too long entries, and which those are."""
+    """Return the column with null for each entry that is too long, and for each row whether it was too long."""
     is_long = pc.fill_null(pc.greater(pc.binary_length(column), LONGEST_BYTES), False)
     return pc.if_else(is_long, pa.scalar(None, column.type), column), is_long

@@ -1,8 +1,8 @@
-"""What a query definition may say, as pydantic models: names, types, and the rule for one value alone.
+"""Query definitions as pydantic models: the names of the fields, their types, and rules for single values.
 
-What values together must fulfil is in `definitions`; what depends on the installation in `region_queries`,
-`select_queries` and `join_queries`. The parts that only conditions of selections and joins have are in
-`condition_models`.
+`definitions` checks values against each other; `region_queries`, `select_queries` and `join_queries` check the rules
+that depend on the installation. `condition_models` has durations, windows, and the parts of conditions. The docstrings
+of the models are the descriptions in docs/schemas.
 """
 
 from typing import Annotated, Any, Literal
@@ -36,7 +36,7 @@ class Circle(Strict):
 class Region(Strict):
     """What a query watches: exactly one of the four."""
 
-    # A schema cannot say that null counts as absent, so it asks for one name.
+    # A JSON Schema cannot express that null counts as absent, so it requires exactly one name.
     model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
 
     box: Annotated[dict[str, Interval], Field(min_length=1)] | None = Field(
@@ -77,7 +77,7 @@ class _OfOneFeed(_Definition):
 
     @property
     def feeds(self) -> tuple[str, ...]:
-        """The feeds that it names."""
+        """The feeds that the definition names."""
         return (self.feed,)
 
 
@@ -177,7 +177,7 @@ class BandJoinDefinition(_Definition):
 
     @property
     def feeds(self) -> tuple[str, ...]:
-        """The feeds that it names."""
+        """The feeds that the definition names."""
         return (self.left, self.right)
 
 
@@ -204,7 +204,7 @@ class WindowJoinDefinition(_Definition):
 
     @property
     def feeds(self) -> tuple[str, ...]:
-        """The feeds that it names."""
+        """The feeds that the definition names."""
         return (self.left.feed, self.right.feed)
 
 

@@ -1,7 +1,7 @@
-"""A query definition read: its kind, the shape of its fields, and the code of each fault.
+"""Reads one query definition: its kind, the structure of its fields, and the code and message of each fault.
 
-Knows one definition only. What depends on the installation (feeds, dimensions, attributes, topics) is checked by
-`region_queries`, `select_queries`, `join_queries` and `control`.
+Knows one definition only. `region_queries`, `select_queries`, `join_queries` and `control` check the rules that
+depend on the installation (feeds, dimensions, attributes, topics).
 """
 
 from collections.abc import Iterable
@@ -28,9 +28,9 @@ _OPTIONS = frozenset(name for known in KINDS.values() for name in known.definiti
 _REGIONS = ("region", "exit_region")
 _CONDITIONS = ("any", "band")
 
-# Which fault is reported where a definition has several: names first, since a misspelt name makes its own
-# field "missing"; then options that do not apply or take no such value, what is missing, types, durations, and
-# the region.
+# Of several faults the first in this order is reported. Names come first, because a misspelt name makes the field that
+# was meant "missing"; then options that do not apply or have a wrong value, missing fields, types, durations, and
+# regions.
 _REPORT_ORDER = (
     ControlCode.UNKNOWN_FIELD,
     ControlCode.BAD_OPTION,
@@ -50,7 +50,7 @@ _EXPECTED_TYPE = {
     "int_type": "a whole number",
     "float_type": "a number",
 }
-# Fields of several types: pydantic reports each, with its name behind the place of the value.
+# Fields with several types: pydantic reports one error for each type and appends the type's name to the place.
 _EXPECTED_OF_SEVERAL = {
     "tags": "a string, a number or a boolean",
     "where": "a string, a number, a boolean, null, or a list of these",
@@ -59,16 +59,16 @@ _EXPECTED_OF_SEVERAL = {
 
 
 def read_definition(definition: dict[str, Any]) -> Definition:
-    """Return the definition, its shape checked.
+    """Return the definition after all checks that need no configuration.
 
-    Null counts as absent, as it does in readings. An unknown name is refused even with null.
+    Null counts as absent, as in readings. An unknown name is refused even if its value is null.
 
     Raises
     ------
     ControlError
-        With the first fault in this order: `missing_field`, `wrong_type` or `unknown_kind` of `kind`;
-        `unknown_field`; `bad_option`; `missing_field`; `wrong_type`; `bad_duration`; `bad_region`. Then, of what
-        fields say together: `bad_region`, `bad_option`.
+        With the first fault in this order: `missing_field`, `wrong_type` or `unknown_kind` for `kind`;
+        `unknown_field`; `bad_option`; `missing_field`; `wrong_type`; `bad_duration`; `bad_region`. Then, for fields
+        that contradict each other: `bad_region`, `bad_option`.
     """
     model = _model(definition.get("kind"))
     present = {name: value for name, value in definition.items() if value is not None or name not in _OPTIONS}
@@ -95,7 +95,7 @@ def _model(kind: object) -> type[Definition]:
 
 
 def _code(detail: ErrorDetails) -> ControlCode:
-    """Return the code of docs/wire-format.md for one error of pydantic."""
+    """Return the control code (docs/wire-format.md) for one error of pydantic."""
     place = detail["loc"]
     match detail["type"]:
         case "extra_forbidden":
@@ -173,7 +173,7 @@ def _name_message(place: tuple[int | str, ...], path: str, model: type[Definitio
 
 
 def _known_names(parents: list[str], name: str, model: type[Definition]) -> Iterable[str]:
-    """Return the names that may stand where ``name`` does."""
+    """Return the field names that are allowed in place of ``name``."""
     match parents:
         case []:
             return model.model_fields

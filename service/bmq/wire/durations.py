@@ -1,9 +1,9 @@
-"""Durations as texts, `"90s"`, in definitions and in the configuration. Knows no option, only the text."""
+"""Durations as texts, `"90s"`, in definitions and in the configuration. Knows the text, not the options that use it."""
 
 import re
 
-# Every event time is in the years 1 to 9999, so nothing can be further apart; and an event time and a duration of
-# this length have a sum that is far within 64 bits.
+# Event times lie in the years 1 to 9999, so no two of them are further apart. The sum of an event time and a duration
+# of this length is far within 64 bits.
 LONGEST_DAYS = 3_652_059
 LONGEST_MS = LONGEST_DAYS * 86_400_000
 
@@ -17,13 +17,13 @@ def read_duration(value: object) -> int:
     Raises
     ------
     ValueError
-        No text, another form, or longer; the message says the rule and the way out. A bare number is refused, since
-        nobody can know its unit.
+        The value is not a text, has another form, or is longer; the message has the rule and the way out. A bare
+        number is refused, because its unit is unknown.
     """
     parts = _DURATION.fullmatch(value) if isinstance(value, str) else None
     if parts is None:
         raise ValueError('a duration is a whole number with ms, s, m, h or d; write it like "90s" or "250ms"')
-    # As a float, since Python refuses to make an int of some thousand digits; up to the limit a float is exact.
+    # A float, because Python refuses to make an int of some thousand digits; up to the limit a float is exact.
     milliseconds = float(parts[1]) * _MS[parts[2]]
     if milliseconds > LONGEST_MS:
         raise ValueError(f"a duration is at most {LONGEST_DAYS}d, about 9,999 years; write a shorter one, or none")

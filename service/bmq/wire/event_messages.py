@@ -1,8 +1,8 @@
-"""Crossings and readings inside to event messages, a column at a time.
+"""Event messages of border, transition, match and select queries, rendered a column at a time.
 
-The text of an event is a row of pieces: what is the same in all events, what belongs to the query (rendered
-once for each query), and what belongs to the crossing (Arrow columns). Only ids that need JSON escapes are
-touched one by one. Knows JSON and Arrow; what crossed is the monitor's business.
+The text of an event is a row of pieces: constant pieces, pieces of the query (rendered once for each query), and
+pieces of the crossing (Arrow columns). Only ids that need JSON escapes are handled one by one. Knows JSON and Arrow;
+the monitor decides which crossings there are.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,8 @@ from bmq.wire.outgoing import (
     text_column,
 )
 
-# What a command, the end of a query's life or its own waiting causes is about that query; all else is about the stream.
+# A command or the end of a query's life causes events of that query alone; a reading causes events of many queries.
+# Confirmations also belong to one query; `confirmed_times` marks them.
 _BY_QUERY = (Reason.QUERY_REGISTERED, Reason.QUERY_UPDATED, Reason.QUERY_DELETED, Reason.QUERY_EXPIRED)
 
 
@@ -63,19 +64,20 @@ def render_crossings(
 
     Parameters
     ----------
-    topic : where events go whose query has no `output_topic`.
-    key : what the Kafka key is; under layout `reading`, where an event has many queries, it is the stream id.
-    layout : one event for each crossing, or one for each (stream, cause, topic), a cause being a reading, a command,
-        a confirmation, or the end of a life. Events of transition, match and select queries are one each in both.
+    topic : the topic for events of queries without an `output_topic`.
+    key : the Kafka key. Under layout `reading` an event has many queries, so the key is always the stream id.
+    layout : `crossing`: one event for each crossing. `reading`: one event for each (stream, cause, topic); a cause is a
+        reading, a command, a confirmation, or the end of a life. Under both layouts, transition, match and select
+        queries have one event for each row.
 
     Returns
     -------
-    RecordBatch of `messages.MESSAGE_SCHEMA`
+    RecordBatch of `outgoing.MESSAGE_SCHEMA`
 
     Raises
     ------
     pyarrow.ArrowCapacityError
-        More than 2 GiB of text, that is some 5 million events; pass fewer crossings at a time.
+        More than 2 GiB of text, which is some 5 million events; pass fewer crossings at a time.
     """
     used, query_rows = used_queries(crossings.queries, crossings.query_rows)
     if layout == "reading":
@@ -119,7 +121,7 @@ def _by_crossing(
 
 
 def _what(crossings: Crossings, queries: Sequence[RegionQuery], query_rows: Int32s) -> pa.Array:
-    """Return the pieces that say what happened, by family: sign and reason, pattern and begin, or only a quote."""
+    """Return the pieces that differ by family: sign and reason, pattern and begin, or only a closing quote."""
     causes = [f'","sign":"{sign}","reason":"{reason.text}"' for sign in "-+" for reason in Reason]
     entered = crossings.signs == Sign.ENTERED
     levels = are_of_family(crossings.kinds, Family.LEVEL)
@@ -134,7 +136,7 @@ def _what(crossings: Crossings, queries: Sequence[RegionQuery], query_rows: Int3
 
 
 def _kinds(crossings: Crossings) -> tuple[list[Kind], Int32s]:
-    """Return the kinds of events there are, at least one, and for each event its row among them."""
+    """Return the kinds that occur, at least one, and for each event the row of its kind among them."""
     kinds = present_kinds(crossings.kinds) or [Kind.BORDER]
     rows = np.zeros(len(Kind), dtype=np.int32)
     rows[[kind.number for kind in kinds]] = np.arange(len(kinds))
@@ -148,15 +150,15 @@ def _kind_texts(kinds: Sequence[Kind], rows: Int32s) -> pa.Array | str:
 def _render_by_reading(
     crossings: Crossings, feed: Feed, queries: Sequence[RegionQuery], query_rows: Int32s, topic: str
 ) -> pa.RecordBatch:
-    """Return one event for each cause and topic, and one for each event that is no crossing.
+    """Return one event for each cause and topic of the crossings, and one for each other row.
 
     1. Sort the crossings of each cause by topic.
     2. Cut them into events.
-    3. Name the events.
-    4. Write them.
-    5. Write each event that is no crossing, alone: transitions, and readings inside.
+    3. Compute the event ids.
+    4. Render the events.
+    5. Render each row that is not a crossing alone: transitions, and readings inside.
     """
-    # 1. Stable, so that the queries of an event stay in the order of the ledger.
+    # 1. The sort is stable, so that the queries of an event stay in the order of the ledger.
     streams = text_column(crossings.ids.starts, crossings.ids.bytes)
     by_query = np.isin(crossings.reasons, _BY_QUERY)
     if crossings.confirmed_times is not None:
@@ -167,20 +169,21 @@ def _render_by_reading(
     topic_rows = np.array([topics.index(own) for own in own_topics], dtype=np.int32)[query_rows]
     order = np.lexsort((topic_rows, causes))
 
-    # 2. Where the cause or the topic changes; all but the queries is the same in each crossing of an event.
+    # 2. An event begins where the cause or the topic changes; its crossings differ only in query and sign.
     is_first = np.ones(order.size, dtype=np.bool_)
     is_first[1:] = (np.diff(causes[order]) != 0) | (np.diff(topic_rows[order]) != 0)
     starts = np.flatnonzero(is_first)
     firsts = order[starts]
     n = firsts.size
 
-    # 3. By query where a query caused them: two commands, or confirmations of two queries, may follow one reading.
+    # 3. The scope is the query if a query caused the event: two commands, or confirmations of two queries, may follow
+    # one reading.
     scopes = [topic_scope(feed, own) for own in topics]
     scopes += [query_scope(feed, q, Kind.BORDER) for q in queries]
     scope_rows = np.where(by_query, len(topics) + query_rows, topic_rows)[firsts].astype(np.int32)
     ids = id_column(crossings, scopes, scope_rows, cause_details(crossings, by_query)[firsts], firsts)
 
-    # 4. A query's id is written once for each crossing, everything else once for each event.
+    # 4. Query ids are rendered once for each crossing, everything else once for each event.
     entered = crossings.signs == Sign.ENTERED
     quoted = pa.array([quote(q.query_id) for q in queries], pa.string()).take(pa.array(query_rows[order]))
     reasons = pa.array([reason.text for reason in Reason]).take(pa.array(crossings.reasons[firsts]))
@@ -214,7 +217,7 @@ def _render_by_reading(
 
 
 def _causes(crossings: Crossings, streams: pa.Array, query_rows: Int32s, by_query: Bools) -> Int64s:
-    """Return a number for each crossing, ascending, equal for neighbours with the same cause."""
+    """Return the number of the cause of each crossing: ascending, and equal for neighbours with the same cause."""
     is_new = np.ones(len(crossings), dtype=np.bool_)
     differs = pc.not_equal(streams[1:], streams[:-1]).to_numpy(zero_copy_only=False).astype(np.bool_)
     columns: list[npt.NDArray[Any]] = [crossings.event_times, crossings.ordinals, crossings.reasons]

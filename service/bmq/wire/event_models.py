@@ -1,6 +1,6 @@
-"""Events as pydantic models, for their JSON Schemas.
+"""Events as pydantic models, for their JSON Schemas; the docstrings of the models are the descriptions there.
 
-The service writes events column by column and not by these models; a test holds what is rendered against them.
+The service renders events column by column, without these models; a test checks the rendered events against them.
 """
 
 from typing import Annotated, Literal

@@ -1,11 +1,11 @@
-"""What event messages are made of, whatever their layout: ids, and columns of pieces of text.
+"""The parts of event messages under every layout: event ids, and columns of pieces of text.
 
-Event ids are those of `kernels.tables.event_ids`, with
+`kernels.tables.event_ids` computes an event id from the scope, the stream, the event time, and the detail:
 
     event            scope                                    detail
     of a query       kind, feed, version, query id            2 · ordinal + (1 for +) + 2^32 · reason of an expiry
                                                               + 2^40 · number of the visit of a pass
-                                                              + 2^39 where a pass has the time of the
+                                                              + 2^39 if a pass has the time of the
                                                               reading before
     of a transition  kind, feed, version, query id            2^20 · (event time - began) + ordinal
     of a reading     kind, feed, version, query id            ordinal
@@ -16,16 +16,17 @@ Event ids are those of `kernels.tables.event_ids`, with
                      the end of a query's life as of a query  + 2^40 · number of the visit + (2^63 for +), of a pass
                                                               + 2^39 as above
 
-Of an event of a join, the pair stands in place of the stream: both ids, event times and ordinals.
+For an event of a join, the pair replaces the stream: both stream ids, event times and ordinals.
 
-Those of a query and of a transition are one for each crossing, those of a cause one for each reading, command,
-confirmation or end of a life (layout `reading`). Confirmations of one crossing by two queries come at moments of their
-own, and after an edit in a batch of their own: one id for both would depend on the batches.
+An event of a query or of a transition is one crossing. An event of a cause is everything that one reading, command,
+confirmation or end of a life changed for one stream (layout `reading`). The confirmations of one crossing by two
+queries happen at different moments, and after an edit in different batches: if both had one event, its id would depend
+on how readings fall into batches.
 
-Departure from design section 5.10: the ordinal, which is the number of the stream's readings at that event
-time that came before, stands for "count of earlier equal ones". Between two equal signs of one version of a
-query for one stream lies the opposite sign, so another reading of the stream, or another version: the ids
-differ, and nobody has to count what was written before.
+Departure from design section 5.10, which uses the "count of earlier equal ones": the ordinal takes its place. The
+ordinal is the number of earlier readings of the stream at the same event time. Between two equal signs for one stream
+and one version of a query lies the opposite sign, and with it another reading of the stream. Another version is
+another scope. So the ids differ, and the service need not count the events that it wrote before.
 """
 
 from collections.abc import Sequence
@@ -58,23 +59,23 @@ Rows = slice | Int64s
 ALL = slice(None)  # a slice, so that taking all rows copies nothing
 
 _EXPIRY_BIT, _BEGIN_BIT, _VISIT_BIT = 32, 39, 40
-_TRANSITION_ORDINALS = 20  # bits; what is above them are milliseconds
+_TRANSITION_ORDINALS = 20  # low bits for the ordinal; the bits above hold milliseconds
 _ENTERED_BIT = np.int64(-(2**63))
 
 
 def query_scope(feed: Feed, query: RegionQuery, kind: Kind) -> str:
     """Return the scope of the ids of one query's events of one kind."""
-    # The feed that the crossing is in: an edit may move a query to another, where a stream has the same id.
+    # The feed of the crossing is part of it: an edit may move a query to another feed that has the same stream id.
     return f"{kind}\0{feed.name}\0{query.version}\0{query.query_id}"
 
 
 def topic_scope(feed: Feed, own_topic: str | None) -> str:
-    """Return the scope of the ids of events of readings; ``own_topic`` where the events go to no common one."""
+    """Return the scope of the ids of events of causes; ``own_topic`` is None for the common events topic."""
     return f"{Kind.BORDER}\0{feed.name}\0{own_topic or ''}"
 
 
 def crossing_details(crossings: Crossings) -> Int64s:
-    """Return the detail of the id of each event that is about one query, int64[n]."""
+    """Return the detail for the id of each event that belongs to one query, int64[n]."""
     details: Int64s = crossings.ordinals.astype(np.int64) * 2 + (crossings.signs == Sign.ENTERED)
     expired = crossings.reasons >= Reason.QUERY_EXPIRED
     if expired.any():
@@ -90,10 +91,10 @@ def crossing_details(crossings: Crossings) -> Int64s:
 
 
 def _at_begin(crossings: Crossings) -> Int64s:
-    """Return the bit that is set where a pass has the time of the reading before it.
+    """Return `_BEGIN_BIT` for each pass that has the time of the reading before it, otherwise 0; int64[n].
 
-    At one millisecond one way may end and the next begin, with a pass of the same number each; their readings
-    have different times, so the ordinals do not tell them apart.
+    One move of a stream may end and the next may begin in the same millisecond, each with a pass of the same number.
+    Their readings have different times, so the ordinals do not distinguish these passes.
     """
     assert crossings.passes is not None
     at_begin = (crossings.passes > 0) & (crossings.event_times == crossings.previous_times)
@@ -102,7 +103,7 @@ def _at_begin(crossings: Crossings) -> Int64s:
 
 
 def cause_details(crossings: Crossings, by_query: Bools) -> Int64s:
-    """Return the detail of the id of each event that is about all queries of one cause; by query: of one."""
+    """Return the detail for the id of each event of a cause, int64[n]; if ``by_query``, it belongs to one query."""
     entered = crossings.signs == Sign.ENTERED
     details: Int64s = (crossings.ordinals.astype(np.int64) * 16 + crossings.reasons) * 16 + (entered & by_query)
     if crossings.passes is not None:
@@ -115,7 +116,7 @@ def cause_details(crossings: Crossings, by_query: Bools) -> Int64s:
 def id_column(
     crossings: Crossings, scopes: Sequence[str], scope_rows: Int32s, details: Int64s, rows: Rows = ALL
 ) -> pa.Array:
-    """Return the event ids of some rows, as text; ``scope_rows`` and ``details`` have one element a row taken."""
+    """Return the event ids of ``rows``, as text; ``scope_rows`` and ``details`` have one element for each of them."""
     streams = hash_128(crossings.ids.starts, crossings.ids.bytes)[rows]
     return id_texts(scopes, scope_rows, streams, crossings.event_times[rows], details)
 
@@ -123,7 +124,7 @@ def id_column(
 def id_texts(
     scopes: Sequence[str], scope_rows: Int32s, subjects: Words, event_times: Int64s, details: Int64s
 ) -> pa.Array:
-    """Return event ids as text; ``subjects`` are hashes of what each event is about, streams or pairs."""
+    """Return event ids as text; ``subjects`` are the hashes of the stream or pair of each event."""
     text = event_ids(_hashes(scopes), scope_rows, subjects, event_times, details)
     return text_column(np.arange(0, text.size + 1, ID_LENGTH), text)
 

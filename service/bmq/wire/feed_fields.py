@@ -1,4 +1,4 @@
-"""The fields of a feed's records that readings are made of, and the order of the rows that a scan fills."""
+"""The fields of a feed's records that a reading needs, in the order of the rows that a scan fills."""
 
 from bmq.records import Feed
 
@@ -8,8 +8,8 @@ KEY = "@key"  # in place of a field: the record key is the stream id
 def scanned_fields(feed: Feed) -> tuple[str, ...]:
     """Return the names of the fields: dimensions, event time, stream id, attributes.
 
-    The dimensions are first, so that their numbers are the values of the readings without a copy. Event time and stream
-    id are absent if the record, or its key, has them.
+    The dimensions come first, so that their numbers are the values of the readings without a copy. There is no field
+    for the event time if it is the record's own timestamp, and no field for the stream id if it is the record key.
     """
     event_time = () if feed.event_time is None else (feed.event_time,)
     stream_id = () if feed.stream_id == KEY else (feed.stream_id,)

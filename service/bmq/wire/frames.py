@@ -1,7 +1,7 @@
-"""Frames: many readings, commands or dead letters as one value of a row.
+"""Frames: many readings, commands or dead letters as the value of one row.
 
-A frame lives for one batch, between the tasks that decode and the operator; but the two may be of different
-builds while a service is updated, so each frame says its format. Knows bytes; not what carries them.
+A frame exists for one batch, between the tasks that decode and the stateful operator. During an update of the service
+the two may run different builds, so each frame carries its format number. Knows bytes, not how they travel.
 """
 
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ from bmq.records import Attributes, Command, Ids, Int64s, Readings
 from bmq.records.attribute_texts import with_used_texts
 from bmq.wire.command_places import CommandPlaces, command_of_places, command_to_places
 
-FORMAT = 3  # of every frame; a change of a layout below is a new number
+FORMAT = 3  # of every frame; a change of a layout below needs a new number
 _FORMAT_KEY = b"bmq.frame"
 _ALIGNMENT = 8  # bytes; kernels are compiled for aligned arrays
-# Columns of those feeds only that have attributes, or hold readings back.
+# Only feeds that declare attributes, or hold readings back, have these columns.
 _ATTRIBUTES = "attributes"
 _PARTITION = "partition"
 
@@ -40,9 +40,9 @@ _DEAD_LETTERS = pa.schema(
 
 
 def pack_readings(readings: Readings, n_shards: int) -> list[bytes]:
-    """Return one frame for each shard; it may hold no row, and its rows keep their order.
+    """Return one frame for each shard. Rows keep their order; a frame may have no rows.
 
-    Hashes are not in the frame: making one again costs less than carrying eight bytes through the shuffle.
+    A frame does not contain the hashes: to compute a hash again costs less than eight bytes in the shuffle.
     """
     shards = shards_of(readings.ids.hashes, n_shards)
     row_starts, byte_starts = count_by_shard(shards, readings.ids.starts, n_shards)
@@ -79,7 +79,7 @@ def pack_readings(readings: Readings, n_shards: int) -> list[bytes]:
 
 
 def _option_columns(readings: Readings, rows: Int64s) -> list[pa.Array]:
-    """Return the columns of some rows that most feeds do not have, in the order of `_readings_schema`."""
+    """Return the optional columns of some rows, in the order of `_readings_schema`."""
     columns = []
     if readings.attributes is not None:
         used = with_used_texts(readings.attributes.codes[rows], readings.attributes.texts)
@@ -90,18 +90,18 @@ def _option_columns(readings: Readings, rows: Int64s) -> list[pa.Array]:
 
 
 def unpack_readings(frame: bytes | memoryview) -> Readings:
-    """Return the readings of one frame. Ids and times are views of the frame, which they keep alive.
+    """Return the readings of one frame. Ids and times are views of the frame and keep it alive.
 
     Raises
     ------
     StateError
-        The frame is of another format, or none.
+        The frame has another format, or the bytes are not a frame.
     """
     batch = _unpack(frame)
     ids, event_times, record_times, *others = batch.columns
     names = batch.schema.names[3:]
     _, starts_buffer, bytes_buffer = ids.buffers()
-    # Of no ids Arrow may write no start at all.
+    # Without any id, Arrow may write an empty buffer of starts.
     starts = np.frombuffer(starts_buffer if len(ids) else bytes(8), np.int64, len(ids) + 1)
     id_bytes = np.frombuffer(bytes_buffer or b"", np.uint8)
     partitions = others.pop().to_numpy() if names[-1] == _PARTITION else None
@@ -139,7 +139,7 @@ class _CommandFrame(msgspec.Struct, frozen=True, array_like=True):
 
 
 def pack_commands(commands: Sequence[Command]) -> bytes:
-    """Return the commands as one frame, in their order; borders stay exact, infinities too."""
+    """Return the commands as one frame, in their order; borders stay exact, including infinities."""
     return msgspec.msgpack.encode(_CommandFrame(FORMAT, [command_to_places(command) for command in commands]))
 
 
@@ -149,7 +149,7 @@ def unpack_commands(frame: bytes | memoryview) -> list[Command]:
     Raises
     ------
     StateError
-        The frame is of another format, or none.
+        The frame has another format, or the bytes are not a frame.
     """
     try:
         decoded = msgspec.msgpack.decode(frame, type=_CommandFrame)
@@ -171,7 +171,7 @@ def pack_dead_letters(
     codes: Sequence[str],
     messages: Sequence[str],
 ) -> bytes:
-    """Return bad records of one feed as a frame: the original bytes, where they stood, and what is wrong."""
+    """Return bad records of one feed as a frame: the original bytes, their position in Kafka, code and message."""
     columns = (keys, values, topics, partitions, offsets)
     return _pack(
         pa.record_batch(
@@ -192,7 +192,7 @@ def unpack_dead_letters(frame: bytes | memoryview) -> pa.RecordBatch:
     Raises
     ------
     StateError
-        The frame is of another format, or none.
+        The frame has another format, or the bytes are not a frame.
     """
     return _unpack(frame)
 

@@ -1,11 +1,11 @@
-"""Events of joins to event messages, a column at a time; as `events` does with crossings.
+"""Event messages of joins, rendered a column at a time; `event_messages` does the same for crossings.
 
     kind                               sign, reason
     band_join                          both
-    band_join that reports queries     reason; only the side that changed the answer is there
+    band_join that reports queries     reason only; the event has only the side that changed the answer
     window_join                        neither
 
-Knows JSON and Arrow; which pairs there are is the monitor's business.
+Knows JSON and Arrow; the monitor decides which joined pairs there are.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from bmq.wire.event_pieces import id_texts, used_queries
 from bmq.wire.json_texts import escaped, quote, value_pieces
 from bmq.wire.outgoing import CROSSING_HEADERS, concat_texts, header_column, message_batch, text_column
 
-# What an event is about, hashed in place of a stream id: both streams, and which readings of them. Little-endian, as
+# The subject of an event, hashed in place of a stream id: both streams, and which readings of them. Little-endian, like
 # the words of all hashes, so that ids are the same on every machine.
 _SUBJECT = np.dtype(
     [
@@ -48,12 +48,12 @@ def render_pairs(
     Parameters
     ----------
     feeds : the two feeds by name.
-    topic : where events go whose query has no `output_topic`.
-    key : what the Kafka key is; a stream id is the left one, or the right one where only that is there.
+    topic : the topic for events of queries without an `output_topic`.
+    key : the Kafka key; `stream_id` is the left stream id, or the right one if the event has only the right side.
 
     Returns
     -------
-    RecordBatch of `messages.MESSAGE_SCHEMA`
+    RecordBatch of `outgoing.MESSAGE_SCHEMA`
 
     Raises
     ------
@@ -90,13 +90,13 @@ def render_pairs(
 def _ids(pairs: JoinedPairs, queries: Sequence[JoinQuery], query_rows: Int32s) -> pa.Array:
     """Return the event ids.
 
-    Of one version of a query, a pair of readings comes into the answer once, and leaves it once: by a reading, which
-    makes another pair, or by an expiry, whose reason is in the id.
+    A pair of readings enters the answer of one version of a query at most once, and leaves it at most once: because of
+    a new reading, which makes another pair, or because of an expiry, whose reason is part of the id.
     """
     subjects = np.zeros(len(pairs), dtype=_SUBJECT)
     for name, side in (("left", pairs.left), ("right", pairs.right)):
         is_there = side.event_times != NEVER
-        # What stands where there is no such side must not matter.
+        # If a side is absent, the contents of its columns must not influence the id.
         subjects[name][is_there] = hash_128(side.ids.starts, side.ids.bytes)[is_there]
         subjects[f"{name}_time"] = side.event_times
         subjects[f"{name}_ordinal"][is_there] = side.ordinals[is_there]
@@ -124,7 +124,7 @@ def _what(pairs: JoinedPairs, queries: Sequence[JoinQuery], query_rows: Int32s) 
 
 
 def _side(name: str, side: PairSide, feeds: Mapping[str, Feed]) -> pa.Array:
-    """Return the pieces of a side; empty where there is none."""
+    """Return the text of one side of each event; "" if the event does not have this side."""
     times = pa.array(side.event_times, mask=side.event_times == NEVER).cast(pa.string())
     # A null time makes the whole text null.
     return concat_texts(

@@ -1,7 +1,7 @@
-"""From a definition of kind `band_join` or `window_join` to its query: what depends on the two feeds.
+"""From a definition of kind `band_join` or `window_join` to its query, with the checks that need the two feeds.
 
-What is refused here, in this order: `unknown_dimension` of `on` and of conjunctions, `bad_region` of bands and
-intervals, then `bad_option` of `join`, `where`, `equal` and `expires_at`. Knows one definition and its feeds.
+The checks, in this order: `unknown_dimension` for `on` and for conjunctions, `bad_region` for bands and intervals, then
+`bad_option` for `join`, `where`, `equal` and `expires_at`. Knows one definition and its feeds.
 """
 
 import math
@@ -25,7 +25,7 @@ T = TypeVar("T")
 def band_join_query(
     query_id: str, version: int, definition: BandJoinDefinition, tags: str, left: Feed, right: Feed
 ) -> JoinQuery:
-    """Return the query. Definitions that mean the same give equal queries.
+    """Return the query. Definitions with the same meaning give equal queries.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def _with_options(query: JoinQuery, definition: JoinDefinition, tags: str) -> Jo
     )
 
 
-# -- what must hold of a pair -----------------------------------------------------------------------------------------
+# -- the condition on a pair ------------------------------------------------------------------------------------------
 
 
 def _one_band(definition: BandJoinDefinition, feeds: Sequence[Feed]) -> Conjunction:
@@ -84,7 +84,7 @@ def _one_band(definition: BandJoinDefinition, feeds: Sequence[Feed]) -> Conjunct
 
 
 def _conjunctions(definition: WindowJoinDefinition, feeds: Sequence[Feed]) -> tuple[Conjunction, ...]:
-    """Return the conjunctions, each once and in one order: order and repeats mean nothing."""
+    """Return the conjunctions, each once and sorted, because order and repeats have no meaning."""
     for i, conjunction in enumerate(definition.any):
         for name_by_side, feed in zip(_by_side(conjunction.intervals), feeds, strict=True):
             check_columns(name_by_side, feed)
@@ -95,7 +95,7 @@ def _conjunctions(definition: WindowJoinDefinition, feeds: Sequence[Feed]) -> tu
 
 
 def _read_conjunction(i: int, conjunction: JoinConjunction, feeds: Sequence[Feed]) -> list[Conjunction]:
-    """Return conjunction ``i`` of a definition; it is several where a longitude goes over the antimeridian."""
+    """Return conjunction ``i`` of a definition; several if an interval of longitudes crosses the antimeridian."""
     bands = set()
     for k, (left, right, lo, hi, ends) in enumerate(conjunction.band or ()):
         place = f"any[{i}].band[{k}]"
@@ -122,7 +122,7 @@ def _columns(place: str, left: str, right: str, feeds: Sequence[Feed]) -> tuple[
 
 
 def _column(place: str, name: str, side: str, feed: Feed) -> int:
-    """Return the column that "left.NAME" or "right.NAME" means; ``side`` is which of the two it must begin with."""
+    """Return the column that "left.NAME" or "right.NAME" means; the name must begin with ``side``."""
     columns = columns_of(feed)
     known = name.removeprefix(side)
     if not name.startswith(side) or known not in columns:
@@ -139,7 +139,7 @@ def _unknown_dimension(place: str, name: str, feed: Feed, known: Sequence[str]) 
 
 
 def _closed(place: str, left: int, right: int, lo: float | None, hi: float | None, ends: Bounds) -> Band:
-    """Return the band with both ends closed; nothing lies between a number and the next one."""
+    """Return the band with both ends closed: an open end moves to the next double, and no double lies between."""
     check_finite(place, (lo, hi))
     lower = -math.inf if lo is None else math.nextafter(lo, math.inf) if ends[0] == "(" else lo
     upper = math.inf if hi is None else math.nextafter(hi, -math.inf) if ends[1] == ")" else hi
@@ -156,7 +156,7 @@ def _closed(place: str, left: int, right: int, lo: float | None, hi: float | Non
 
 
 def _sides(definition: JoinDefinition, feeds: Sequence[Feed]) -> list[JoinSide]:
-    """Return the inputs, without windows."""
+    """Return the two sides of a join, without windows."""
     for feed in feeds:
         if not feed.join:
             raise bad_option(
@@ -194,7 +194,7 @@ def _check_equal(field: str | None, feed: Feed) -> None:
 
 
 def _by_side(named: Mapping[str, T]) -> tuple[dict[str, T], dict[str, T]]:
-    """Return what belongs to "left." and to "right.", without these."""
+    """Return the items that begin with "left." and with "right.", by name without this prefix."""
     left, right = (
         {name.removeprefix(side): one for name, one in named.items() if name.startswith(side)} for side in SIDES
     )

@@ -25,9 +25,9 @@ _BRACKET_OR_STRING = re.compile(r'[\[\]{}]|"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 class JsonRecords:
-    """The records of one feed; see `record_formats.RecordFormat`."""
+    """The JSON records of one feed; see `record_formats.RecordFormat`."""
 
-    max_scan_bytes = 2**63 - 1  # no limit of its own
+    max_scan_bytes = 2**63 - 1  # the format adds no limit
     n_quotes = 1
 
     def __init__(self, feed: Feed) -> None:
@@ -36,8 +36,8 @@ class JsonRecords:
         self._names = np.frombuffer(b"".join(encoded), np.uint8)
 
     def scan(self, starts: Int64s, data: Bytes, kinds: Int8s, begins: Int64s, ends: Int64s, numbers: Float64s) -> Bools:
-        """Return which records are well-formed, and fill the other arrays for those."""
-        # Imported here, because the CLI reads definitions through this module and need not wait for numba.
+        """Return for each record whether it is well-formed, and fill the other arrays for those that are."""
+        # Imported here, because the CLI reads definitions through this module and must not pay for loading numba.
         from bmq.kernels.text.json_scan import scan_json
 
         return scan_json(starts, data, self._name_starts, self._names, kinds, begins, ends, numbers)
@@ -59,12 +59,12 @@ class JsonRecords:
 
     @staticmethod
     def attributes_text(raw: bytes) -> str:
-        """Return the canonical text of JSON values. Nothing is absent; a bracket alone is a list or an object."""
+        """Return the canonical text of JSON values. An empty text means absent; a single bracket, a list or object."""
         return _attributes_text(raw)
 
     @staticmethod
     def where_text(value: object) -> str:
-        """Return the text of the value as it stands."""
+        """Return the canonical text of the value; JSON values have a type, so no rule is needed."""
         return attribute_text(value)
 
 
@@ -72,18 +72,18 @@ def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON number")
 
 
-# The standard parser, because it hands out a number's text: an id keeps its digits, and 1e999 is told from NaN.
+# The standard parser, because it passes on the text of a number: an id keeps its digits, and 1e999 differs from NaN.
 _json = json.JSONDecoder(parse_float=Numeral, parse_int=Numeral, parse_constant=_refuse_constant)
 
 
 def _parse(text: str) -> object:
-    """Return the value of a JSON text, numbers as `Numeral`. Raises ValueError if the text is no JSON."""
+    """Return the value of a JSON text, numbers as `Numeral`. Raises ValueError if the text is not JSON."""
     value: object = _json.decode(text)
     return value
 
 
 def _nesting(text: str) -> int:
-    """Return how deep lists and objects are nested, or less if the text is no JSON."""
+    """Return how deep lists and objects are nested: 0 if certainly within the limit, any number if it is not JSON."""
     if text.count("{") + text.count("[") <= MAX_NESTING:
         return 0
     depth = deepest = 0

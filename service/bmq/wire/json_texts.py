@@ -1,4 +1,4 @@
-"""Columns of texts as they stand in JSON: what the renderers of whole columns share."""
+"""Columns of JSON texts: functions that the renderers of whole columns share."""
 
 import json
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from bmq.records import Bytes, Float64s
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False)  # json.dumps makes one at each call, which is most of its time
+_ENCODER = json.JSONEncoder(ensure_ascii=False)  # json.dumps makes an encoder at each call, which is most of its time
 
 
 def quote(text: str) -> str:
@@ -17,7 +17,7 @@ def quote(text: str) -> str:
 
 
 def escaped(texts: pa.Array, raw: Bytes) -> pa.Array:
-    """Return the texts as they stand inside JSON quotes; ``raw`` holds all their bytes."""
+    """Return the texts escaped for use inside JSON quotes; ``raw`` holds all their bytes."""
     if not ((raw < ord(" ")) | (raw == ord('"')) | (raw == ord("\\"))).any():
         return texts
     needy = pc.match_substring_regex(texts, r'[\x00-\x1f"\\]')
@@ -26,7 +26,7 @@ def escaped(texts: pa.Array, raw: Bytes) -> pa.Array:
 
 def value_pieces(dimensions: Sequence[str], values: Float64s) -> list[pa.Array | str]:
     """Return the pieces of `{"x":1.5,…}` for the columns of ``values`` (float64[d, n], finite)."""
-    # Arrow writes the shortest text that reads back as the same number, and for finite numbers this is JSON.
+    # Arrow writes the shortest text that reads back as the same number; for finite numbers this text is JSON.
     pieces: list[pa.Array | str] = []
     for dimension, column in zip(dimensions, values, strict=True):
         pieces += [f"{',' if pieces else '{'}{quote(dimension)}:", pa.array(column).cast(pa.string())]

@@ -1,8 +1,8 @@
-"""The table of kinds: for each kind of query its definition, what reads it, and its event.
+"""The table of kinds: for each kind of query its definition, the function that reads it, and its event.
 
     JSON object ──► KINDS[kind].definition ──► KINDS[kind].read ──► RegionQuery or JoinQuery ··► KINDS[kind].event
 
-Control commands, schemas and the CLI take everything that depends on the kind from here. What events of a kind say
+Control commands, schemas and the CLI find everything that depends on the kind here. The family of a kind's events
 (`Kind.family`) is in `records.kinds`, because engines need it as well.
 """
 
@@ -30,15 +30,16 @@ from bmq.wire.select_queries import select_query
 
 @dataclass(frozen=True, slots=True)
 class QueryKind:
-    """What the service knows of one kind of query.
+    """One kind of query, for the packages that read, write and list queries.
 
     Attributes
     ----------
-    definition : the model of its definitions; it names the feeds.
-    read : returns the query that a definition means, given the query id, the version, the definition, the canonical
+    definition : the model of its definitions; its property `feeds` names the feeds.
+    read : returns the query of a definition. Its arguments are the query id, the version, the definition, the canonical
         JSON of the tags, and the feeds that the definition names. Raises ControlError.
     event : the model of its events under layout `crossing`.
-    reports : what it reports instead of members, in words for people; None: its queries have members.
+    reports : a phrase for users: the facts that the events report if the kind has no members. None: its queries have
+        members.
     """
 
     definition: type[Definition]

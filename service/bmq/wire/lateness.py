@@ -1,4 +1,4 @@
-"""Readings that come too late, told within the records of one partition. Knows readings; not where they come from."""
+"""Drops late readings among the records of one partition. Knows readings, not their source."""
 
 from dataclasses import replace
 
@@ -13,9 +13,9 @@ from bmq.wire.readings_fast import read_only
 class LateReadings:
     """Drops the late readings of one partition, batch after batch in the order of the offsets.
 
-    A reading is late that is more than ``max_lateness_ms`` older than the newest one before it: event time was
-    settled there already, so its turn is over. Only the readings that this saw count; those of earlier micro-batches,
-    and of other partitions, are the shard's to compare with.
+    A reading is late if it is more than ``max_lateness_ms`` older than the newest reading before it: that part of event
+    time is already settled. This class compares only with the readings that it has seen itself. The shard compares with
+    the readings of earlier micro-batches and of other partitions.
 
     Parameters
     ----------
@@ -28,14 +28,14 @@ class LateReadings:
         self._newest = NEVER
 
     def drop(self, readings: Readings, partition: int) -> tuple[Readings, int]:
-        """Return the readings that are not late, with their partition, and how many were late.
+        """Return the readings that are not late, with their partition, and the number of late ones.
 
-        Linear; without a late one nothing is copied.
+        Linear. If no reading is late, nothing is copied.
         """
         times = readings.event_times
         newest = np.maximum.accumulate(np.concatenate(([self._newest], times)))
         self._newest = int(newest[-1])
-        # The sum is on the side of the times, since NEVER has nothing below it.
+        # Added to the times and not subtracted from the newest: NEVER is the smallest int64 and would wrap around.
         is_late = times + self._max_lateness_ms < newest[:-1]
         rows = np.flatnonzero(~is_late)
         kept = readings if rows.size == times.size else _take(readings, rows)
@@ -43,13 +43,13 @@ class LateReadings:
 
 
 def with_partition(readings: Readings, partition: int) -> Readings:
-    """Return readings of one partition that say which."""
+    """Return the readings with the number of their partition in each row."""
     return replace(readings, partitions=np.full(len(readings), partition, dtype=np.int32))
 
 
 def _take(readings: Readings, rows: Int64s) -> Readings:
     ids = readings.ids
-    # A view, since the kernel is compiled for read-only bytes.
+    # A read-only view, because the kernel is compiled for read-only bytes.
     starts, texts = gather_texts(rows, ids.starts[:-1], ids.starts[1:], read_only(ids.bytes[:]))
     attributes = readings.attributes
     return Readings(

@@ -1,9 +1,9 @@
-"""Marks on the clock topic: how far the event time of a feed has come, said by no reading.
+"""Marks on the clock topic: they advance the event time of a feed that has no new readings.
 
     {"feed": "vehicles", "event_time": 1700000000000}     the feed's clock is at least there
-    {"feed": "vehicles"}                                  moves nothing, but makes a batch run
+    {"feed": "vehicles"}                                  advances no clock, but makes a batch run
 
-Knows JSON; who writes marks and when is `job.idle`'s business.
+Knows JSON; `job.idle` decides when marks are written.
 """
 
 from typing import Annotated
@@ -12,7 +12,7 @@ import msgspec
 
 from bmq.wire.readings_exact import FIRST_EVENT_TIME_MS, LAST_EVENT_TIME_MS
 
-# A clock is where a reading could have put it.
+# The same range as for readings, so that a mark puts a clock only where a reading could.
 _Time = Annotated[int, msgspec.Meta(ge=FIRST_EVENT_TIME_MS, le=LAST_EVENT_TIME_MS)]
 
 
@@ -26,14 +26,14 @@ _decoder = msgspec.json.Decoder(_Mark)
 
 
 def render_mark(feed: str, event_time: int | None) -> bytes:
-    """Return the record value of a mark; ``event_time`` in epoch ms, None: it moves nothing."""
+    """Return the record value of a mark; ``event_time`` in epoch ms, or None for a mark that advances no clock."""
     return _encoder.encode(_Mark(feed, event_time))
 
 
 def parse_mark(value: bytes | None) -> tuple[str, int | None] | None:
-    """Return (feed, event time) of a mark's record value, or None for a record that is none.
+    """Return (feed, event time) of a mark's record value, or None if the record is not a mark.
 
-    Nobody but the service writes marks, and one mark less only delays a clock: so what is none is passed over.
+    Only the service writes marks, and a lost mark only delays a clock. So the caller skips records that are not marks.
     """
     try:
         mark = _decoder.decode(value or b"")

@@ -1,14 +1,14 @@
-"""Who is inside now, as messages of a compacted topic: one key a member, null when it has left.
+"""The streams that are inside now, as messages of a compacted topic: one key for each member, null after it has left.
 
     key     ["garage-17","vehicles","v7"]     query id, feed, stream id
     value   {"query_id":"garage-17","query_version":18,"feed":"vehicles","stream_id":"v7","since":…,"value":{…}}
 
-The feed is in the key since a stream is a feed and an id: a query that moves to another feed leaves a stream there
-and may enter one of the same id here, in any order.
+A stream is identified by its feed and its id, so the key contains the feed. If an edit moves a query to another feed,
+the stream of the old feed leaves and a stream with the same id may enter in the new feed, in any order.
 
-Made from the same crossings as the events, so the topic says what they say: silent members and suppressed visits are
-in neither. Two sorts of events change no membership and are left out: passes, which begin and end between two
-readings, and the events of transition, match and select queries.
+The messages are made from the same crossings as the events, so both agree: neither contains silent members or
+suppressed visits. Two sorts of events change no membership and produce no message: passes, which begin and end between
+two readings, and the events of transition, match and select queries.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ from bmq.wire.outgoing import MESSAGE_SCHEMA, concat_texts, message_batch, text_
 
 
 def render_membership(crossings: Crossings, feed: Feed, *, topic: str) -> pa.RecordBatch:
-    """Return the messages of the crossings of one feed, in their order; none for passes and other kinds.
+    """Return the messages of the crossings of one feed, in their order, without passes and other families.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def render_membership(crossings: Crossings, feed: Feed, *, topic: str) -> pa.Rec
 
     Returns
     -------
-    RecordBatch of `messages.MESSAGE_SCHEMA`, without headers
+    RecordBatch of `outgoing.MESSAGE_SCHEMA`, without headers
 
     Raises
     ------
@@ -40,7 +40,7 @@ def render_membership(crossings: Crossings, feed: Feed, *, topic: str) -> pa.Rec
     n = rows.size
     if not n:
         return pa.RecordBatch.from_pylist([], MESSAGE_SCHEMA)
-    # Only definitions that are named in the rows: a batch of crossings may carry those of thousands of queries.
+    # Only the queries that occur in the rows: a batch of crossings may carry the definitions of thousands of queries.
     used, query_rows = np.unique(crossings.query_rows[rows], return_inverse=True)
     queries = [crossings.queries[row] for row in used]
     of_query = pa.array(query_rows)

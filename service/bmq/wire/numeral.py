@@ -2,6 +2,6 @@
 
 
 class Numeral(str):
-    """A number as it stands in a record: ids keep their digits, `float(numeral)` is the nearest double."""
+    """A number with its text from the record: an id keeps its digits, and `float(numeral)` is the nearest double."""
 
     __slots__ = ()

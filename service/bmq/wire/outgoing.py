@@ -1,6 +1,6 @@
-"""The one shape of everything the service writes, and what its renderers share.
+"""The schema of every message that the service writes, and functions that its renderers share.
 
-Output stays columns to the last step: a Python object for each event would cost more than finding it.
+Output stays in columns until the last step: a Python object for each event would cost more than finding the event.
 """
 
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ MESSAGE_SCHEMA = pa.schema(
     [("topic", pa.string()), ("key", pa.binary()), ("value", pa.binary()), ("headers", pa.list_(_HEADER))]
 )
 
-# The headers of each sort of message. `job.output` carries their values in plain columns and names them again
-# in the JVM, so a message must have exactly one of these sets.
+# The header names of each sort of message. `job.output` carries only the values in plain columns, and the JVM adds the
+# names again. So every message must have exactly one of these sets.
 NO_HEADERS: tuple[str, ...] = ()
 CROSSING_HEADERS = ("event_id", "kind", "query_id")
 READING_HEADERS = ("event_id", "kind")
@@ -51,7 +51,7 @@ def text_column(starts: Int64s, texts: Bytes) -> pa.Array:
 
 
 def concat_texts(n: int, *pieces: pa.Array | str) -> pa.Array:
-    """Return n texts, text i being the i-th of each column, and each single text, one behind the other."""
+    """Return n texts; text i joins the i-th text of each column, and each single text, in the order of ``pieces``."""
     return pc.binary_join_element_wise(pa.repeat("", n), *pieces, "")
 
 
@@ -63,8 +63,8 @@ def header_column(n: int, names: Sequence[str], *columns: pa.Array | str) -> pa.
     names : one of `HEADER_SETS`.
     columns : the values of each name: string[n] without nulls, or one text for all.
     """
-    # Joined without separators, the values of one list lie side by side and those of the next list follow:
-    # this is already the buffer of all values, and only the offsets are missing.
+    # Joined without separators, the values of one list lie side by side, and the values of the next list follow. This
+    # already is the buffer of all values; only the offsets are missing.
     joined = concat_texts(n, *columns)
     lengths = np.empty((n, len(names)), dtype=np.int64)
     for i, column in enumerate(columns):

@@ -3,8 +3,7 @@
     records ─► fast path: plain records to columns ─┬─► readings, in the order of the records
                   └─► the others, one by one: exact ─┴─► bad records, each with a code and a message
 
-Both paths agree, so which one decoded a record can only be told by the time it took. Knows bytes and one
-feed; not where the records came from.
+Both paths give the same result; they differ only in speed. Knows bytes and one feed, not the source of the records.
 """
 
 from dataclasses import dataclass
@@ -20,13 +19,14 @@ from bmq.records.attribute_texts import with_each_text_once
 from bmq.wire.readings_exact import ExactDecoder, ExactReading
 from bmq.wire.readings_fast import BinaryColumn, FastDecoder, PlainReadings, read_only
 
-# Kafka's own default limit for a message is the same; a longer one was allowed on purpose and is no reading.
+# Kafka's own default limit for a message is the same; longer messages exist only if an operator allows them, and they
+# are not readings.
 MAX_RECORD_BYTES = 1_048_576
 
 
 @dataclass(frozen=True, slots=True)
 class BadRecord:
-    """A record that is no reading: its position in the batch, and why."""
+    """A record that is not a reading: its position in the batch, and the reason."""
 
     row: int
     code: DeadLetterCode
@@ -35,7 +35,7 @@ class BadRecord:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What a batch of records held.
+    """The contents of a batch of records.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Decoded:
     readings : Readings
         One for each of ``rows``, in the same order.
     bad : list of BadRecord
-        All others, ascending by position.
+        All other records, ascending by position.
     """
 
     rows: Int64s
@@ -71,15 +71,15 @@ class Decoder:
         Parameters
         ----------
         keys, values : binary[n]
-            Record keys and values; None for keys: no record has one.
+            Record keys and values; None for keys: no record has a key.
         record_times : int64[n]
             The records' own timestamps, epoch milliseconds.
 
         Notes
         -----
-        Linear in the bytes. A plain record costs a fraction of a microsecond, any other several microseconds.
+        Linear in the bytes. A plain record costs a fraction of a microsecond, any other record several microseconds.
         """
-        # Arrow's columns are read-only; all arrays of readings are writable (see `read_only`).
+        # Arrow's columns are read-only, but all arrays of readings are writable (see `read_only`).
         record_times = np.require(record_times, np.int64, ["C", "W"])
         columns = self._fast.decode(
             None if keys is None else BinaryColumn.of(keys), BinaryColumn.of(values), record_times
@@ -96,7 +96,7 @@ class Decoder:
         values: pa.BinaryArray,
         record_times: Int64s,
     ) -> tuple[PlainReadings, list[BadRecord]]:
-        """Return the columns with every good record plain, and the bad records."""
+        """Decode the other records exactly; return the columns with all good records, and the bad records."""
         rows = np.flatnonzero(~columns.plain)
         found: dict[int, ExactReading] = {}
         bad = []
@@ -111,11 +111,11 @@ class Decoder:
 
 
 def _with_found(columns: PlainReadings, found: dict[int, ExactReading]) -> PlainReadings:
-    """Return the columns with the found readings in their rows, their ids behind the other ids."""
+    """Return the columns with the found readings in their rows; their ids follow the other ids."""
     rows = np.array(list(found))
     columns.plain[rows] = True
     columns.values[:, rows] = np.array([reading.values for reading in found.values()]).T
-    # Copied, since they may be views of what the caller gave.
+    # Copied, because they may be views of the caller's arrays.
     event_times = columns.event_times.copy()
     event_times[rows] = [reading.event_time for reading in found.values()]
     id_lengths = np.array([len(reading.stream_id) for reading in found.values()])

@@ -1,7 +1,7 @@
-"""The rule for one feed record: what a reading is, and the code and message of what is none.
+"""The rules for one feed record: when it is a reading, and otherwise the code and message of the fault.
 
-Slow and complete. `readings_fast` must agree with it wherever it answers at all. Knows one record; its format reads
-the fields, and the caller knows from which topic, partition and offset it came.
+Slow and complete. `readings_fast` must agree with this module for every record that it decodes. Knows one record; its
+format reads the fields, and the caller knows its topic, partition and offset.
 """
 
 import math
@@ -18,8 +18,8 @@ from bmq.wire.feed_fields import KEY
 from bmq.wire.numeral import Numeral
 from bmq.wire.record_formats import RECORD_FORMATS
 
-MAX_ID_BYTES = 1024  # every event of a stream carries its id; longer ones are a mistake of the producer
-# 0001-01-01 and the last millisecond of 9999: what RFC 3339 can write, and every consumer of events can read.
+MAX_ID_BYTES = 1024  # every event of a stream carries its id; a longer id is a mistake of the producer
+# 0001-01-01 and the last millisecond of 9999: RFC 3339 can express these times, and every consumer can read them.
 FIRST_EVENT_TIME_MS = -62_135_596_800_000
 LAST_EVENT_TIME_MS = 253_402_300_799_999
 MAX_LONGITUDE_DEG = 180.0
@@ -33,9 +33,9 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 class ExactReading(NamedTuple):
-    """One reading: the id as UTF-8, the event time in epoch milliseconds, one finite number a dimension.
+    """One reading: the id as UTF-8, the event time in epoch milliseconds, one finite number for each dimension.
 
-    attributes : as `wire.attributes` writes them; None where the feed has none.
+    attributes : the text of `wire.attributes`; None if the feed declares no attributes.
     """
 
     stream_id: bytes
@@ -51,7 +51,7 @@ class ExactDecoder:
     ----------
     feed : Feed
     max_record_bytes : int
-        Longer values are refused unread.
+        A longer value is refused and not parsed.
     """
 
     def __init__(self, feed: Feed, max_record_bytes: int) -> None:
@@ -62,13 +62,13 @@ class ExactDecoder:
     def decode(self, key: bytes | None, value: bytes | None, record_time: int) -> ExactReading:
         """Return the reading in one record.
 
-        Of a record with several faults the first counts, in this order: the record as a whole, the stream id,
-        the event time, the dimensions in their order, the place on the globe. No attribute is a fault.
+        If a record has several faults, the first in this order is reported: the record as a whole, the stream id,
+        the event time, the dimensions in their order, the place on the globe. Attributes never cause a fault.
 
         Raises
         ------
         ReadingError
-            The record is no reading; the code says why.
+            The record is not a reading; the code is the reason.
         """
         fields = self._fields(value)
         stream_id = self._stream_id(key, fields)
@@ -151,18 +151,18 @@ def _field_id(name: str, value: object) -> bytes:
     if not isinstance(value, str):
         refuse(DeadLetterCode.WRONG_TYPE, f"{name} is {shown(value)}: a stream id is a string or a number")
     try:
-        # A number's text as it stands: 1.50 and 1.5 are two streams, 17 and "17" are one.
+        # The text of a number is not normalized: 1.50 and 1.5 are two streams, 17 and "17" are one.
         return value.encode()
     except UnicodeEncodeError:
         refuse(DeadLetterCode.WRONG_TYPE, f"{name} holds half of a surrogate pair: a stream id is text")
 
 
 def read_event_time(name: str, value: object) -> int:
-    """Return a time in epoch milliseconds: a `Numeral` of them, or RFC 3339. Raises ReadingError; ``name`` is told."""
+    """Return the epoch milliseconds of a `Numeral` or of an RFC 3339 text. Raises ReadingError, which has ``name``."""
     if value is None:
         _refuse_missing(name, "every reading has an event time")
     if isinstance(value, Numeral):
-        # Whole milliseconds in range are exact doubles; a fraction is rounded down, before 1970 too.
+        # Whole milliseconds in this range are exact doubles; a fraction is rounded down, also before 1970.
         milliseconds = math.floor(_finite(name, value))
     elif isinstance(value, str):
         milliseconds = _read_rfc3339(name, value)
@@ -208,7 +208,7 @@ def _dimension(name: str, value: object) -> float:
 
 
 def _on_the_globe(feed: Feed, degrees: tuple[float, ...]) -> tuple[float, ...]:
-    """Return longitude and latitude with the one name of the antimeridian."""
+    """Check the range of longitude and latitude and return them; longitude 180 becomes -180, the same meridian."""
     limits = (MAX_LONGITUDE_DEG, MAX_LATITUDE_DEG)
     for name, number, limit in zip(feed.dimensions, degrees, limits, strict=True):
         if abs(number) > limit:

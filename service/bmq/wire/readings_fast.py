@@ -1,8 +1,9 @@
-"""Whole Arrow batches of feed records to columns, for the records that can be told without doubt.
+"""Whole Arrow batches of feed records to columns, for plain records only.
 
-Straight from Arrow's buffers, by kernels: no Python object a record. Answers only where it must agree with
-`readings_exact`; every other record, good or bad, is left to that. So one odd record costs one exact decode,
-whatever stands beside it, and a scan that knows too little costs time, never an answer.
+Kernels read Arrow's buffers directly, without a Python object for each record. A record is plain only if the result
+certainly equals the result of `readings_exact`; every other record, good or bad, is left to that module. So an odd
+record costs one exact decode and does not slow down the others. A scan that recognizes too few records costs time, but
+never gives a wrong result.
 """
 
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ class BinaryColumn:
     ----------
     starts : int64[n + 1], value i is bytes[starts[i]:starts[i + 1]].
     bytes : uint8[], read-only.
-    is_null : bool[n]; None: no value is null.
+    is_null : bool[n], or None if no value is null.
     """
 
     starts: Int64s
@@ -55,23 +56,23 @@ class BinaryColumn:
 
 
 def read_only(column: Bytes) -> Bytes:
-    """Return ``column``, no longer writable: a kernel is compiled again for each mixture of both kinds."""
+    """Return ``column``, no longer writable: numba compiles a kernel again for each mixture of both flags."""
     column.flags.writeable = False
     return column
 
 
 @dataclass(frozen=True, slots=True)
 class PlainReadings:
-    """What the fast path found: columns of n rows, of which only the plain ones mean anything.
+    """The result of the fast path: columns of n rows, valid only in the plain rows.
 
     Attributes
     ----------
     plain : bool[n].
-    id_begins, id_ends : int64[n], where the id stands in id_bytes.
+    id_begins, id_ends : int64[n], the position of the id in id_bytes.
     id_bytes : uint8[].
     event_times : int64[n], epoch milliseconds.
     values : float64[d, n], C-contiguous.
-    attributes : None where the feed has none.
+    attributes : None if the feed declares no attributes.
     """
 
     plain: Bools
@@ -85,7 +86,7 @@ class PlainReadings:
 
 @dataclass(frozen=True, slots=True)
 class _Scan:
-    """What a scan filled, one row a field and one column a record; see `kernels.text.json_scan.scan_json`."""
+    """The arrays that a scan fills: a row for each field, a column for each record; see `json_scan.scan_json`."""
 
     kinds: Int8s
     begins: Int64s
@@ -104,9 +105,9 @@ class FastDecoder:
     Parameters
     ----------
     feed : Feed
-        Its fields differ from each other, as the configuration demands.
+        Its field names differ from each other; the configuration checks this.
     max_record_bytes : int
-        Longer values are not looked at.
+        A longer value is not plain.
     """
 
     def __init__(self, feed: Feed, max_record_bytes: int) -> None:
@@ -125,7 +126,7 @@ class FastDecoder:
         scan, plain = self._scan(values)
         plain &= np.diff(values.starts) <= self._max_record_bytes
         if values.is_null is not None:
-            plain &= ~values.is_null  # Arrow leaves open what bytes a null has
+            plain &= ~values.is_null  # Arrow does not define which bytes a null has
 
         for field in range(self._n_dimensions + (self._time_field is not None)):
             _read_long_numbers(scan, field, plain, values.bytes)
@@ -154,9 +155,9 @@ class FastDecoder:
     def _find_ids(
         self, scan: _Scan, plain: Bools, keys: BinaryColumn | None, values: BinaryColumn
     ) -> tuple[Int64s, Int64s, Bytes]:
-        """Return (begins, ends, bytes) of the ids; clear ``plain`` where there is none."""
+        """Return (begins, ends, bytes) of the ids; clear ``plain`` for each record without an id."""
         if self._id_field is not None:
-            # A number's text is an id as it stands.
+            # The text of a number is the id, not normalized.
             kinds = scan.kinds[self._id_field]
             plain &= (kinds == TEXT) | (kinds == NUMBER) | (kinds == LONG_NUMBER)
             return scan.begins[self._id_field], scan.ends[self._id_field], values.bytes
@@ -182,7 +183,7 @@ class FastDecoder:
         )
 
     def _read_attributes(self, scan: _Scan, plain: Bools, data: Bytes) -> Attributes:
-        """Return the attributes of all records; what they are is found out once for each text that differs."""
+        """Return the attributes of all records; canonical texts are computed once for each different raw text."""
         fields = slice(self._first_attribute, None)
         starts, texts = gather_attributes(
             plain, scan.kinds[fields], scan.begins[fields], scan.ends[fields], data, self._format.n_quotes
@@ -195,7 +196,7 @@ class FastDecoder:
 
 
 def _read_long_numbers(scan: _Scan, field: int, plain: Bools, data: Bytes) -> None:
-    """Turn the plain rows of a field that are LONG_NUMBER into NUMBER: Arrow reads decimals exactly."""
+    """Turn LONG_NUMBER into NUMBER in the plain rows of a field; Arrow rounds a decimal to the nearest double."""
     rows = np.flatnonzero(plain & (scan.kinds[field] == LONG_NUMBER))
     if not rows.size:
         return

@@ -1,7 +1,7 @@
-"""Regions of a definition to regions of a feed: the one place where other bounds than `[)` exist.
+"""Regions of a definition to regions of a feed: the only module that knows bounds other than `[)`.
 
-Behind it a box is [lo, hi) in every dimension, with -inf and inf for "unbounded"; what a polygon or a circle is
-says `shapes`.
+Its result is a box [lo, hi) in every dimension, with -inf and inf for "unbounded". `shape_definitions` reads polygons
+and circles.
 """
 
 import math
@@ -20,7 +20,7 @@ _LARGEST_DEGREES = (180.0, 90.0)  # of longitude, of latitude
 
 
 def check_dimensions(regions: Iterable[models.Region], feed: Feed) -> None:
-    """Raise ControlError with `unknown_dimension` where a box names one that the feed has not."""
+    """Raise ControlError with `unknown_dimension` if a box names a dimension that the feed does not have."""
     for dimension in (dimension for region in regions for dimension in region.box or ()):
         if dimension not in feed.dimensions:
             raise ControlError(
@@ -31,18 +31,18 @@ def check_dimensions(regions: Iterable[models.Region], feed: Feed) -> None:
 
 
 def read_region(region: models.Region, bounds: Bounds, feed: Feed, field: str) -> Region:
-    """Return the region in the dimensions of the feed, whose names are checked.
+    """Return the region in the dimensions of the feed; `check_dimensions` has checked the names.
 
     Parameters
     ----------
-    field : where the region stands in the definition, for messages.
+    field : the name of the region's field in the definition, for messages.
     bounds : which of the two borders of an interval belong to a box.
 
     Raises
     ------
     ControlError
-        `bad_region`: a border that is not finite, borders in the wrong order, an interval that holds no number,
-        on longitude and latitude a border beyond them; or what `shapes` says.
+        `bad_region`: a border that is not finite, borders in the wrong order, an interval that contains no number, or
+        a border that is not a valid longitude or latitude. For shapes, as `read_shape`.
     """
     if region.box is None:
         return _shape(region, feed, field)
@@ -54,9 +54,9 @@ def read_region(region: models.Region, bounds: Bounds, feed: Feed, field: str) -
 
 
 def read_interval(dimension: str, interval: Sequence[float | None], bounds: Bounds, feed: Feed) -> tuple[float, float]:
-    """Return the interval of a dimension as half-open, with -inf and inf for "unbounded".
+    """Return the interval of a dimension as [lo, hi), with -inf and inf for "unbounded".
 
-    Of a longitude: those in [west, east), or, with west >= east, those over the antimeridian.
+    For a longitude the result is [west, east); if west >= east, the interval crosses the antimeridian.
 
     Raises
     ------
@@ -72,7 +72,9 @@ def read_interval(dimension: str, interval: Sequence[float | None], bounds: Boun
 
 
 def read_attribute_interval(attribute: str, interval: Sequence[float | None], bounds: Bounds) -> tuple[float, float]:
-    """Return the interval of an attribute as half-open, its lower end finite: -inf, no number, is in none.
+    """Return the interval of an attribute as [lo, hi) with a finite lower end.
+
+    The columns have -inf for an attribute that is not a number, so -inf must be in no interval.
 
     Raises
     ------
@@ -102,7 +104,7 @@ def _box(intervals: Sequence[tuple[float, float]]) -> Region:
 
 
 def check_finite(name: str, interval: Sequence[float | None]) -> None:
-    """Raise ControlError with `bad_region` where an end of an interval, named in the message, is infinite."""
+    """Raise ControlError with `bad_region` if an end of the interval is infinite; the message has ``name``."""
     if not all(border is None or math.isfinite(border) for border in interval):
         raise _bad_region(
             f"A border of '{name}' is beyond the range of a 64-bit float, but borders are finite. "
@@ -123,7 +125,7 @@ def _half_open(dimension: str, interval: Sequence[float | None], bounds: str) ->
     lo, hi = interval
     if lo is not None and hi is not None and lo > hi:
         raise _bad_region(f"Lower border {lo} of '{dimension}' is above upper border {hi}. Swap the two borders.")
-    # The next number up: nothing lies between it and the border, so > lo is >= next(lo), <= hi is < next(hi).
+    # No double lies between a border and the next double up, so > lo equals >= next(lo), and <= hi equals < next(hi).
     lower = -math.inf if lo is None else math.nextafter(lo, math.inf) if bounds[0] == "(" else lo
     upper = math.inf if hi is None else math.nextafter(hi, math.inf) if bounds[1] == "]" else hi
     if lower >= upper:
@@ -135,7 +137,7 @@ def _half_open(dimension: str, interval: Sequence[float | None], bounds: str) ->
 
 
 def _half_open_latitudes(dimension: str, interval: Sequence[float | None], bounds: Bounds) -> tuple[float, float]:
-    """Return (south, north); a box without an end there ends at its pole, as one that says so does."""
+    """Return (south, north); an unbounded end becomes the pole, which belongs to the box."""
     (lo, hi), (opening, closing) = interval, bounds
     if lo is None:
         lo, opening = -90.0, "["
@@ -145,11 +147,12 @@ def _half_open_latitudes(dimension: str, interval: Sequence[float | None], bound
 
 
 def _half_open_longitudes(dimension: str, interval: Sequence[float | None], bounds: Bounds) -> tuple[float, float]:
-    """Return (west, east): the longitudes in [west, east), or, with west >= east, those over the antimeridian.
+    """Return (west, east): the longitudes in [west, east); if west >= east, the box crosses the antimeridian.
 
-    Readings have longitudes in [-180, 180): one at 180 is read as -180. So is a border, and a box that has 180 as
-    its closed eastern border holds the readings at -180. Both are infinite where the box holds all longitudes, and only
-    there: a box with one of them infinite would go on behind the antimeridian.
+    Readings have longitudes in [-180, 180), because the decoder turns 180 into -180. A border at 180 is treated the
+    same way, so a box whose closed eastern border is 180 contains the readings at -180. If the box contains all
+    longitudes, the result is (-inf, inf). In no other case is a border infinite: such a box would continue beyond the
+    antimeridian.
     """
     (lo, hi), (opening, closing) = interval, bounds
     if lo == 180.0:

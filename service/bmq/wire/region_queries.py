@@ -1,6 +1,6 @@
-"""From a definition of kind `border`, `transition` or `match` to its query: what depends on the feed.
+"""From a definition of kind `border`, `transition` or `match` to its query, with the checks that need the feed.
 
-What is refused here, in this order: `unknown_dimension`, `bad_region` (see `regions`), then `bad_option` of `where`,
+The checks, in this order: `unknown_dimension`, `bad_region` (see `region_definitions`), then `bad_option` for `where`,
 `expires_at` and `passes`. Knows one definition and its feed.
 """
 
@@ -17,7 +17,7 @@ PASSES_DIMENSIONS = (1, 2)
 
 
 def border_query(query_id: str, version: int, definition: BorderDefinition, tags: str, feed: Feed) -> RegionQuery:
-    """Return the query. Definitions that mean the same give equal queries.
+    """Return the query. Definitions with the same meaning give equal queries.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def _region_query(
         version,
         feed.name,
         region,
-        # Order and repeats mean nothing.
+        # Sorted and each once, because order and repeats have no meaning.
         streams=None if definition.streams is None else tuple(sorted(set(definition.streams))),
         output_topic=definition.output_topic,
         tags=tags,

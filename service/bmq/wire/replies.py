@@ -55,15 +55,15 @@ def render_replies(replies: Sequence[Reply], *, topic: str, batch: int, feed_off
     Parameters
     ----------
     batch : number of the micro-batch that read the commands.
-    feed_offsets : feed -> partition as text -> next offset, as the batch began.
+    feed_offsets : feed -> partition as text -> next offset at the start of the batch.
 
     Returns
     -------
-    RecordBatch of `messages.MESSAGE_SCHEMA`
+    RecordBatch of `outgoing.MESSAGE_SCHEMA`
 
     Notes
     -----
-    One Python object a reply: commands are rare beside readings.
+    One Python object for each reply: commands are rare compared with readings.
     """
     columns = [
         [topic] * len(replies),

@@ -1,11 +1,11 @@
 """Rings of vertices: from JSON to closed arrays, unwrapped on longitude and latitude.
 
     170       180       190          From vertex to vertex a longitude changes by less than 180 degrees, the short way:
-     o---------|---------o           -170 behind 170 becomes 190. Readings have -170; who tests them asks for -170
-     |         |         |           and for 190.
+     o---------|---------o           after 170, the longitude -170 becomes 190. A reading has -170, so the test whether
+     |         |         |           a reading is inside must try -170 and 190.
      o---------|---------o
 
-Knows one polygon at a time, and not whether it is valid.
+Knows one polygon at a time, and does not check whether it is valid.
 """
 
 import math
@@ -18,7 +18,7 @@ from bmq.errors import ControlCode, ControlError
 from bmq.records import Feed, Float64s, Int64s
 from bmq.wire.fault_texts import shorten
 
-# Products of two differences of coordinates have to be finite, and no map needs more.
+# The product of two differences of coordinates must be finite, and no map needs larger numbers.
 LARGEST_COORDINATE = 1e150
 LARGEST_DEGREES = (180.0, 90.0)
 
@@ -29,25 +29,26 @@ def read_polygon(rings: Sequence[Any], paths: Sequence[str], feed: Feed, sizes: 
     Parameters
     ----------
     rings : JSON as Python reads it, unchecked; each may be closed or not.
-    paths : where each stands in the definition, for messages.
-    sizes : how many numbers a position may have; those behind the first two are ignored.
+    paths : the path of each ring in the definition, for messages.
+    sizes : how many numbers a position may have; numbers after the first two are ignored.
 
     Returns
     -------
     list of float64[n, 2]
-        On longitude and latitude, the smallest longitude of the outer ring is in [-180, 180), and the holes are where
-        the outer ring is.
+        On longitude and latitude, the smallest longitude of the outer ring is in [-180, 180), and the holes are shifted
+        by whole turns to lie within the outer ring.
 
     Raises
     ------
     ControlError
-        `wrong_type`; `bad_region`: numbers that are too large, or no degrees; fewer than 3 vertices; two that are 180
-        degrees of longitude apart; a ring around a pole.
+        `wrong_type`; `bad_region`: numbers that are too large or not degrees; fewer than 3 vertices; two neighbouring
+        vertices that are 180 degrees of longitude apart; a ring around a pole.
 
     Notes
     -----
-    360 is added once, to the number as it was given, so that a vertex of two polygons is one number in both unless the
-    one lies further than 52 degrees beyond the antimeridian, where adding rounds.
+    A multiple of 360 is added once, to the number in the definition. So a vertex that two polygons share is the same
+    number in both, unless one polygon lies further than 52 degrees beyond the antimeridian, because the addition then
+    rounds.
     """
     closed = [_read_ring(ring, path, feed, sizes) for ring, path in zip(rings, paths, strict=True)]
     if not feed.lonlat:
@@ -56,14 +57,14 @@ def read_polygon(rings: Sequence[Any], paths: Sequence[str], feed: Feed, sizes: 
     wests = [float((ring[:, 0] + 360.0 * turn).min()) for ring, turn in zip(closed, turns, strict=True)]
     first = -math.floor((wests[0] + 180.0) / 360.0)
     for ring, turn, west in zip(closed, turns, wests, strict=True):
-        # A hole is not west of its polygon, and less than once around.
+        # A hole begins no further west than its polygon, and less than one turn east of that.
         shift = first if ring is closed[0] else math.ceil((wests[0] + 360.0 * first - west) / 360.0)
         ring[:, 0] += 360.0 * (turn + shift)
     return closed
 
 
 def read_position(value: Any, path: str, feed: Feed, sizes: tuple[int, ...]) -> tuple[float, float]:
-    """Return x and y of one position; errors and ``sizes`` as those of ``read_polygon``."""
+    """Return x and y of one position; ``sizes`` and errors as in `read_polygon`."""
     if not isinstance(value, list) or len(value) not in sizes:
         raise wrong_type(value, path, "a list of two numbers")
     x, y = read_number(value[0], path), read_number(value[1], path)
@@ -77,12 +78,12 @@ def read_position(value: Any, path: str, feed: Feed, sizes: tuple[int, ...]) -> 
 
 
 def read_number(value: Any, path: str) -> float:
-    """Return a JSON number; infinite where it is beyond floats.
+    """Return a JSON number as a float; infinite if it is beyond a float's range.
 
     Raises
     ------
     ControlError
-        `wrong_type`: no number.
+        `wrong_type`: the value is not a number.
     """
     if type(value) not in (int, float):
         raise wrong_type(value, path, "a number")
@@ -93,14 +94,14 @@ def read_number(value: Any, path: str) -> float:
 
 
 def wrong_type(value: Any, path: str, expected: str) -> ControlError:
-    """Return the refusal of a value that is of another type than ``expected``."""
+    """Return the error for a value that does not have the ``expected`` type."""
     return ControlError(
         ControlCode.WRONG_TYPE, f"Field '{path}' is {shorten(value)}, but must be {expected}. Change it."
     )
 
 
 def bad_region(message: str) -> ControlError:
-    """Return the refusal of a region."""
+    """Return the error for a region that is not valid."""
     return ControlError(ControlCode.BAD_REGION, message)
 
 
@@ -128,7 +129,7 @@ def _beyond(value: Any, path: str, feed: Feed) -> ControlError:
 
 
 def _turns(ring: Float64s, path: str) -> Int64s:
-    """Return how many times 360 degrees each vertex of a closed ring is further east than its longitude says."""
+    """Return for each vertex of a closed ring how many times 360 degrees must be added to its longitude."""
     steps = np.diff(ring[:, 0])
     half = np.flatnonzero(np.abs(steps) == 180.0)
     if half.size:

@@ -1,7 +1,7 @@
 """JSON Schemas of the messages, generated from the models: `python -m bmq.wire.schemas [FOLDER]`.
 
-The models of definitions and of events are in the table of kinds. Output schemas allow further fields: fields are
-added over time, and a client must not break on one.
+The table of kinds has the models of definitions and of events. The schemas of output allow further fields: later
+versions may add fields, and a client must not fail on one.
 """
 
 import json
@@ -22,7 +22,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def schemas() -> dict[str, dict[str, Any]]:
     """Return the JSON Schema of each message, by file name."""
     reply: TypeAdapter[EffectiveReply | RejectedReply] = TypeAdapter(EffectiveReply | RejectedReply)
-    # Several kinds may have one model of events. Layout `reading` has a model of its own for crossings.
+    # Several kinds may share a model of events. Layout `reading` has its own model for crossings.
     of_events: list[type[BaseModel]] = [ReadingEvent, *(known.event for known in KINDS.values())]
     return {
         **{
@@ -37,14 +37,14 @@ def schemas() -> dict[str, dict[str, Any]]:
 
 
 def write_schemas(folder: Path) -> None:
-    """Write every schema into ``folder``, which is made if need be."""
+    """Write every schema into ``folder``; create the folder if it does not exist."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, schema in schemas().items():
         (folder / name).write_text(file_text(schema), encoding="utf-8")
 
 
 def file_text(schema: dict[str, Any]) -> str:
-    """Return the schema as its file holds it."""
+    """Return the text of the file of a schema."""
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -54,7 +54,7 @@ def _file_name(model: type[BaseModel]) -> str:
 
 
 def _schema(title: str, adapter: TypeAdapter[Any]) -> dict[str, Any]:
-    # "default": null would name a value that the field itself does not allow.
+    # Removed, because "default": null is a value that the field itself does not allow.
     schema = _without_null_defaults(adapter.json_schema(mode="validation"))
     return {"$schema": DIALECT, **schema, "title": title}
 

@@ -1,10 +1,10 @@
-"""From a definition of kind `select` to its query, and from intervals by name to boxes; joins need those as well.
+"""From a definition of kind `select` to its query, and from intervals by name to boxes, which joins need as well.
 
     columns of a feed       its dimensions, then its attributes
-    a conjunction           a box over the columns; two boxes where a longitude goes over the antimeridian
+    a conjunction           a box over the columns; two boxes if an interval of longitudes crosses the antimeridian
 
-What is refused here, in this order: `unknown_dimension`, `bad_region` (see `regions`), then `bad_option` of `where` and
-`expires_at`. Knows one definition and its feed.
+The checks, in this order: `unknown_dimension`, `bad_region` (see `region_definitions`), then `bad_option` for `where`
+and `expires_at`. Knows one definition and its feed.
 """
 
 import math
@@ -25,7 +25,7 @@ _NOT_ASKED = (-math.inf, math.inf)
 
 
 def select_query(query_id: str, version: int, definition: SelectDefinition, tags: str, feed: Feed) -> RegionQuery:
-    """Return the query. Definitions that mean the same give equal queries.
+    """Return the query. Definitions with the same meaning give equal queries.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def select_query(query_id: str, version: int, definition: SelectDefinition, tags
 
 
 def check_columns(names: Iterable[str], feed: Feed) -> None:
-    """Raise ControlError with `unknown_dimension` where a name is neither a dimension nor an attribute."""
+    """Raise ControlError with `unknown_dimension` if a name is neither a dimension nor an attribute."""
     columns = columns_of(feed)
     for name in names:
         if name not in columns:
@@ -73,7 +73,7 @@ def columns_of(feed: Feed) -> tuple[str, ...]:
 
 
 def read_boxes(asked: Asked, feed: Feed) -> list[Region]:
-    """Return the boxes over the feed's columns that hold what is in every interval asked; all names are known.
+    """Return the boxes over the feed's columns that satisfy every interval of ``asked``; its names are checked.
 
     Raises
     ------
@@ -97,12 +97,12 @@ def _parts(interval: tuple[float, float]) -> list[tuple[float, float]]:
     lo, hi = interval
     if lo < hi:
         return [interval]
-    # Over the antimeridian. The longitudes of readings are in [-180, 180).
+    # The interval crosses the antimeridian. The longitudes of readings are in [-180, 180).
     return [part for part in ((lo, 180.0), (-180.0, hi)) if part[0] < part[1]]
 
 
 def in_one_order(regions: Iterable[Region]) -> tuple[Region, ...]:
-    """Return each of the regions once; order and repeats mean nothing."""
+    """Return each of the regions once and sorted, because order and repeats have no meaning."""
     return tuple(sorted(set(regions), key=lambda region: (region.lo, region.hi)))
 
 

@@ -1,6 +1,6 @@
 """Polygons, circles, GeoJSON, and boxes over the antimeridian: from a definition to a `Region`.
 
-Knows what a valid shape is, in the plane and on longitude and latitude. Nothing of how readings meet it.
+Knows which shapes are valid, in the plane and on longitude and latitude; does not know how readings are tested.
 """
 
 import math
@@ -26,9 +26,10 @@ from bmq.wire.rings import (
     wrong_type,
 )
 
-# A bounding box is rather too large than too small: sines, cosines, roundings. Degrees, or a share of the radius.
+# Enlarges the bounding box of a circle, which must never be too small: sines and cosines round. In degrees on the
+# globe; in the plane a share of the largest of radius and coordinates.
 CIRCLE_MARGIN = 1e-9
-# Beyond all latitudes, in place of "unbounded".
+# Degrees; beyond all latitudes, stands for "unbounded".
 BEYOND_POLE = 91.0
 
 
@@ -40,14 +41,14 @@ def read_shape(kind: str, value: Any, feed: Feed, field: str = "region") -> Regi
     kind : "polygon": a ring of [x, y]. "circle": {"center": [x, y], "radius": r}, r in metres on longitude and
         latitude. "geojson": a Polygon or MultiPolygon; an altitude is ignored.
     value : JSON as Python reads it, unchecked.
-    field : the field of the definition in which the shape stands, for messages.
+    field : the field of the definition that has the shape, for messages.
 
     Raises
     ------
     ControlError
-        `wrong_type`, `missing_field`, `unknown_field`: not the structure that ``kind`` has. `bad_region`: a feed
-        without exactly two dimensions; numbers that are too large, or no degrees; rings that are no border of
-        a region; a shape that holds or touches a pole.
+        `wrong_type`, `missing_field`, `unknown_field`: the value does not have the structure of ``kind``.
+        `bad_region`: the feed does not have exactly two dimensions; numbers are too large or not degrees; the rings do
+        not enclose an area; the shape contains or touches a pole.
     """
     if len(feed.dimensions) != 2:
         raise bad_region(
@@ -63,31 +64,31 @@ def read_shape(kind: str, value: Any, feed: Feed, field: str = "region") -> Regi
 
 
 def wrapped_box(lo: Sequence[float], hi: Sequence[float], feed: Feed) -> Region:
-    """Return the region of a box on longitude and latitude; where ``lo[0] > hi[0]`` it crosses the antimeridian.
+    """Return the region of a box on longitude and latitude; if ``lo[0] > hi[0]``, it crosses the antimeridian.
 
     Parameters
     ----------
-    lo, hi : half-open, as from `regions.half_open_box`, but with longitudes in either order.
+    lo, hi : half-open, as from `region_definitions.read_interval`, with longitudes in either order.
 
     Raises
     ------
     ControlError
-        `bad_region`: a border that is no longitude or no latitude.
+        `bad_region`: a border is not a longitude or not a latitude.
 
     Notes
     -----
-    A box may touch poles, and only one over the antimeridian is a polygon. Where adding 360 to its eastern border
-    rounds, it rounds up.
+    A box may touch the poles. It becomes a polygon only if it crosses the antimeridian. If the sum of 360 and its
+    eastern border must be rounded, it is rounded up.
     """
     for dimension, largest, ends in zip(feed.dimensions, LARGEST_DEGREES, zip(lo, hi, strict=True), strict=True):
         for border in ends:
-            # What `(` and `]` made of the largest is beyond it by one rounding.
+            # Bounds `(` and `]` replace a border by the next double, so the largest border may be one double beyond.
             if math.isfinite(border) and abs(border) > math.nextafter(largest, math.inf):
                 raise bad_region(
                     f"Border {border} of '{dimension}' is not between {-largest:g} and {largest:g} degrees, where all "
                     "readings are. Write degrees in this range; a box from 170 to -170 crosses the antimeridian."
                 )
-    # 180 is -180, and this is where readings are.
+    # 180 and -180 are the same meridian, and readings have -180.
     west = lo[0] if lo[0] < 180.0 else -180.0 if lo[0] == 180.0 else math.nextafter(-180.0, math.inf)
     east = hi[0] if hi[0] != -180.0 else 180.0
     if west < east:
@@ -107,7 +108,7 @@ def _read_circle(value: Any, feed: Feed, path: str) -> Region:
     members = _members(value, ("center", "radius"), (), path)
     x, y = read_position(members["center"], f"{path}.center", feed, (2,))
     radius = read_number(members["radius"], f"{path}.radius")
-    # A radius whose square is no number above 0 would hold nothing, or everything.
+    # If the square of the radius were 0 or infinite, the circle would contain nothing or everything.
     if not (0.0 < radius <= LARGEST_COORDINATE and radius * radius > 0.0):
         raise bad_region(
             f"Field '{path}.radius' is {shorten(members['radius'])}, but a radius is above 0 and at most "
@@ -125,7 +126,7 @@ def _read_circle(value: Any, feed: Feed, path: str) -> Region:
             f"The circle of {radius:g} m around {shorten(members['center'])} reaches a pole, which is {to_pole:.0f} m "
             "away, and no shape may. Make the radius smaller, or use region.box with latitudes."
         )
-    # It is widest where a meridian only touches it, which is nearer to the pole than the centre.
+    # The circle is widest at the latitude of the meridians that touch it, which is nearer to the pole than the centre.
     width = math.degrees(math.asin(math.sin(angle) / math.cos(math.radians(y)))) + CIRCLE_MARGIN
     west, east = x - width, x + width
     if west < -180.0 or east >= 180.0:
@@ -182,7 +183,7 @@ def _check_valid(area: shapely.Polygon | shapely.MultiPolygon, path: str) -> Non
 
 
 def _check_on_globe(parts: Sequence[list[Float64s]], polygons: Sequence[shapely.Polygon], path: str) -> None:
-    """Refuse what overlaps once around the globe."""
+    """Raise ControlError if a polygon, or two of them, overlap after a turn around the globe."""
     for rings in parts:
         width = float(np.ptp(rings[0][:, 0]))
         if width > 360.0:
@@ -191,7 +192,7 @@ def _check_on_globe(parts: Sequence[list[Float64s]], polygons: Sequence[shapely.
             )
     is_over = [rings[0][:, 0].max() > 180.0 for rings in parts]
     if not all(is_over):
-        # Parts that are not over the antimeridian, seen from those that are.
+        # Shift the parts that do not cross the antimeridian by 360 degrees, next to the parts that do.
         shifted = [
             polygon if over else shapely.transform(polygon, lambda vertices: vertices + np.array([360.0, 0.0]))
             for polygon, over in zip(polygons, is_over, strict=True)
@@ -200,7 +201,7 @@ def _check_on_globe(parts: Sequence[list[Float64s]], polygons: Sequence[shapely.
 
 
 def _members(value: Any, needed: tuple[str, ...], ignored: tuple[str, ...], path: str) -> dict[str, Any]:
-    """Return an object that has all members ``needed``, and none that is not known."""
+    """Return ``value`` after a check: an object with all members ``needed``, and no others except ``ignored``."""
     if not isinstance(value, dict):
         raise wrong_type(value, path, "an object")
     for name in value:
