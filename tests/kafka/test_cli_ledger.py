@@ -140,7 +140,7 @@ def test_show_says_what_a_query_tells_that_has_no_members(bmq: Bmq, place: Place
 
     shown = bmq("query", "show", "q").stdout.splitlines()
 
-    assert shown[-1] == f"who is inside: a query of kind {kind} has no members; it tells {tells}."
+    assert shown[-1] == f"who is inside: a query of kind {kind} has no members; it reports {reports}."
 
 
 def test_list_says_what_each_kind_is_over(bmq: Bmq, place: Place) -> None:
