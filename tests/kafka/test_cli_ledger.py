@@ -128,14 +128,14 @@ def test_show_says_how_to_know_who_is_inside_where_nothing_is_written(bmq: Bmq, 
 
 
 @pytest.mark.parametrize(
-    ("kind", "tells"),
+    ("kind", "reports"),
     [
         ("transition", "what streams did within a time"),
         ("match", "every reading inside"),
         ("band_join", "which pairs of streams are in band"),
     ],
 )
-def test_show_says_what_a_query_tells_that_has_no_members(bmq: Bmq, place: Place, kind: str, tells: str) -> None:
+def test_show_says_what_a_query_without_members_reports(bmq: Bmq, place: Place, kind: str, reports: str) -> None:
     write(place, place.topics.control, [definition_record("q", kind=kind)])
 
     shown = bmq("query", "show", "q").stdout.splitlines()
