@@ -9,14 +9,13 @@ a feed fire in one order, of which the order of one stream's events is what a ru
 
     oracle_regions  what a region holds        oracle_queries       what a definition of one feed says
     oracle_feeds    clocks, held readings      oracle_join_queries  what a definition of a join says
-    oracle_pairs    one query and one stream   oracle_joins         pairs of streams, pairs of readings
+    oracle_tracking one query and one stream   oracle_joins         pairs of streams, pairs of readings
     here            commands, the readings and timers of one feed
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -25,15 +24,15 @@ from tests.oracle_join_queries import JOIN_KINDS, read_join
 from tests.oracle_joins import Joins
 from tests.oracle_joins import PairEvent as PairEvent
 from tests.oracle_joins import broken_answers as broken_answers
-from tests.oracle_pairs import Cause, Ledger, Standing, at_rest
-from tests.oracle_pairs import Event as Event
-from tests.oracle_pairs import broken_ledgers as broken_ledgers
 from tests.oracle_queries import Definition as Definition
 from tests.oracle_queries import Feed as Feed
 from tests.oracle_queries import Query, read_query
 from tests.oracle_queries import Reading as Reading
 from tests.oracle_regions import Value as Value
 from tests.oracle_regions import point_on, visits
+from tests.oracle_tracking import Cause, Ledger, Standing, Turn, at_rest
+from tests.oracle_tracking import Event as Event
+from tests.oracle_tracking import broken_ledgers as broken_ledgers
 
 
 @dataclass(frozen=True)
@@ -46,19 +45,11 @@ class Answer:
     code: str | None = None
 
 
-class Due(IntEnum):
-    """Kinds of timers, in the order in which those of one moment fire."""
-
-    CROSSING = 0
-    STREAM = 1
-    QUERY = 2
-
-
 class Timer(NamedTuple):
-    """Something that waits for time; ``query_id`` in UTF-8, empty where all queries of the feed are meant."""
+    """Something that is due at a time; ``query_id`` in UTF-8, empty if all queries of the feed are meant."""
 
     due: int
-    kind: Due
+    turn: Turn
     query_id: bytes
     stream: str
 
@@ -91,12 +82,12 @@ class Oracle:
 
     @property
     def events(self) -> list[Event]:
-        """Everything told so far of queries of one feed, each stream's events in their order."""
+        """All events so far of queries of one feed, those of each stream in their order."""
         return self._ledger.events
 
     @property
     def pair_events(self) -> list[PairEvent]:
-        """Everything told so far of joins, in order."""
+        """All events so far of joins, in order."""
         return self._joins.events
 
     @property
@@ -107,7 +98,7 @@ class Oracle:
     # -- commands -----------------------------------------------------------------------------------------
 
     def put(self, offset: int, query_id: str, definition: Definition) -> None:
-        """Register or replace a query; what this begins and ends is told at once."""
+        """Register or replace a query; what this begins and ends is emitted at once."""
         if definition["kind"] in JOIN_KINDS:
             self._put_join(offset, query_id, definition)
             return
@@ -135,7 +126,7 @@ class Oracle:
             for last in state.known.values():
                 self._ledger.replace(old, new, last, reason)
         if old is not None:
-            for stream in old.pairs.keys() - state.known.keys():
+            for stream in old.trackings.keys() - state.known.keys():
                 self._ledger.carry_over(old, new, stream)
         # What begins in the past may be due already. It comes before the next command, wherever batches end.
         self._fire_settled(query.feed)
@@ -211,8 +202,8 @@ class Oracle:
         return {
             (query_id, standing.query.feed, stream)
             for query_id, standing in self._standing.items()
-            for stream, pair in standing.pairs.items()
-            if pair.told != "no"
+            for stream, tracking in standing.trackings.items()
+            if tracking.visit != "no"
         }
 
     def _apply(self, feed: str, reading: Reading) -> None:
@@ -243,17 +234,17 @@ class Oracle:
                 continue
             if before is not None and query.passes:
                 passes += [(share, turn, standing, at) for share, turn, at in self._passes(query, before, reading)]
-            pair = standing.pair(stream)
-            inside = query.stays(reading) if pair.inside else query.enters(reading)
-            if inside != pair.inside:
+            tracking = standing.tracking(stream)
+            inside = query.stays(reading) if tracking.inside else query.enters(reading)
+            if inside != tracking.inside:
                 crossed = patterns if query.pattern is not None else entered if inside else left
                 crossed.append((standing, cause))
         for _, turn, standing, at in sorted(passes, key=lambda one: one[:2]):
-            self._ledger.take_pass("+" if turn == 1 else "-", standing, at)
+            self._ledger.emit_pass("+" if turn == 1 else "-", standing, at)
         for standing, cause in [*left, *entered, *patterns]:
             self._ledger.cross(standing, cause)
         for standing, cause in levels:
-            self._ledger.tell_level(standing, cause)
+            self._ledger.emit_level(standing, cause)
 
     def _passes(self, query: Query, before: Reading, now: Reading) -> Iterator[tuple[Fraction, int, Cause]]:
         """Yield (share of the way, turn, cause) for both ends of each visit between two readings.
@@ -279,13 +270,13 @@ class Oracle:
             self._fire(feed, settled)
 
     def _fire(self, feed: str, before: int) -> None:
-        """Fire everything due before a time, by moment, kind and query."""
-        while timers := [timer for timer in self._timers(feed) if timer.due < before]:
+        """Fire everything due before the readings of a time, by moment, turn and query."""
+        while timers := [timer for timer in self._timers(feed) if timer[:2] < (before, Turn.READING)]:
             timer = min(timers)
             query_id, stream = timer.query_id.decode(), timer.stream
-            if timer.kind is Due.CROSSING:
+            if timer.turn is Turn.PENDING:
                 self._ledger.fire(self._standing[query_id], stream, timer.due)
-            elif timer.kind is Due.QUERY:
+            elif timer.turn is Turn.QUERY_EXPIRY:
                 self._expire_query(feed, query_id, timer.due)
             elif query_id:
                 self._forget_for(self._standing[query_id], stream, timer.due)
@@ -296,34 +287,30 @@ class Oracle:
                 self._states[feed].happenings.append(Happening(timer.due, True, feed, last))
 
     def _timers(self, feed: str) -> Iterator[Timer]:
-        """Yield everything that waits for time."""
+        """Yield everything that is due at a time."""
         state = self._states[feed]
         for stream, last in state.known.items():
             if state.feed.stream_ttl is not None:
-                yield Timer(last.event_time + state.feed.stream_ttl, Due.STREAM, b"", stream)
+                yield Timer(last.event_time + state.feed.stream_ttl, Turn.STREAM_EXPIRY, b"", stream)
         for standing in self._on(feed):
             query, query_id = standing.query, standing.query_id.encode()
-            for stream, pair in standing.pairs.items():
-                if pair.waits is not None:
-                    sign, cause = pair.waits
-                    wait = query.stay_for if sign == "+" else query.away_for
-                    yield Timer(cause.time + (query.within or wait), Due.CROSSING, query_id, stream)
+            for stream, tracking in standing.trackings.items():
+                due = tracking.due(query)
+                if due is not None:
+                    yield Timer(due, Turn.PENDING, query_id, stream)
             if query.stream_ttl is not None:
                 for stream in state.known.keys() - standing.strangers:
-                    yield Timer(state.known[stream].event_time + query.stream_ttl, Due.STREAM, query_id, stream)
+                    yield Timer(state.known[stream].event_time + query.stream_ttl, Turn.STREAM_EXPIRY, query_id, stream)
             if standing.due is not None:
-                yield Timer(standing.due, Due.QUERY, query_id, "")
+                yield Timer(standing.due, Turn.QUERY_EXPIRY, query_id, "")
 
     def _forget_for(self, standing: Standing, stream: str, due: int) -> None:
-        """Let a stream be unknown to a query, since it was silent; a pause that is over is so for whatever comes."""
+        """Let a stream be unknown to a query because it was silent."""
         if stream in standing.strangers:
             return
         standing.strangers.add(stream)
-        pair = standing.pair(stream)
-        if pair.last_entered is not None and pair.last_entered + standing.query.cooldown < due:
-            pair.last_entered = None
         value = self._states[standing.query.feed].known[stream].value
-        self._ledger.end(standing, Cause(stream, due, value, "stream_expired"))
+        self._ledger.expire(standing, Cause(stream, due, value, "stream_expired"))
 
     def _expire_query(self, feed: str, query_id: str, due: int) -> None:
         standing = self._standing.pop(query_id)

@@ -1,6 +1,6 @@
-"""What a join is to the oracle: which pairs of readings it wants, and within which windows.
+"""Definitions of joins as records: which pairs of readings a join wants, and within which windows.
 
-Part of `tests.oracle`; shares no code with `bmq`. Definitions are right ones: what must be refused is not read.
+Part of `tests.oracle`; shares no code with `bmq`. Only valid definitions are read.
 """
 
 import json
@@ -22,7 +22,7 @@ from tests.oracle_queries import (
     read_time,
     read_where,
 )
-from tests.oracle_regions import Box, Cut, read_cuts
+from tests.oracle_regions import Cut, is_between, read_cuts
 
 JOIN_KINDS = ("band_join", "window_join")
 
@@ -49,7 +49,7 @@ class Side:
         return float(value) if is_number(value) else None
 
     def text(self, reading: Reading) -> Any:
-        """Return what is compared for equality; None: it is equal to nothing."""
+        """Return what `equal` compares; None is equal to nothing."""
         if self.equal == "id":
             return comparable(reading.stream)
         if self.equal in self.dimensions:
@@ -66,10 +66,14 @@ class Band:
     right: str
     cuts: tuple[Cut, Cut]
 
+    def holds(self, left: Any, right: Any) -> Any:
+        """Return whether two numbers are in the band; of arrays of numbers, whether each two are."""
+        return is_between(self.cuts, left - right)
+
 
 @dataclass(frozen=True)
 class JoinConjunction:
-    """What must hold of a pair: something of each side, and bands."""
+    """What must hold of a joined pair: a conjunction of each side, and bands."""
 
     left: Conjunction
     right: Conjunction
@@ -78,7 +82,7 @@ class JoinConjunction:
 
 @dataclass(frozen=True)
 class JoinQuery:
-    """One definition in force; ``reports_queries``: it tells that its pairs changed, not which."""
+    """One definition in force; ``reports_queries``: it emits that its pairs changed, but not which pairs."""
 
     version: int
     kind: str
@@ -100,13 +104,11 @@ class JoinQuery:
         return self.left.feed, self.right.feed
 
     def wants(self, left: Reading, right: Reading) -> bool:
-        """Return whether a pair of readings is one, wherever they are in their windows."""
+        """Return whether two readings make a joined pair, if their windows allow it."""
         if not (self.enabled and fits(self.left.where, left) and fits(self.right.where, right)):
             return False
-        if self.left.equal is not None:
-            text = self.left.text(left)
-            if text is None or text != self.right.text(right):
-                return False
+        if self.left.equal is not None and not are_equal(self.left.text(left), self.right.text(right)):
+            return False
         return any(
             one.left.holds(left)
             and one.right.holds(right)
@@ -114,22 +116,42 @@ class JoinQuery:
             for one in self.alternatives
         )
 
+    def in_windows(self, earlier_side: int, earlier: Reading, later: Reading, n_between: int) -> bool:
+        """Return whether the windows hold a reading and one of the other side that was applied later.
+
+        The time window of the reading with the smaller event time decides. ``n_between``: how many readings of the
+        earlier one's side were applied between them; they count for its counted window.
+        """
+        window_count = self.sides[earlier_side].window_count
+        if window_count is not None and n_between >= window_count:
+            return False
+        if earlier.event_time == later.event_time:
+            return True
+        is_older = earlier.event_time < later.event_time
+        window_ms = self.sides[earlier_side if is_older else 1 - earlier_side].window_ms
+        return window_ms is None or abs(later.event_time - earlier.event_time) <= window_ms
+
     def same_as(self, other: "JoinQuery") -> bool:
-        """Return whether both say the same, whatever their versions."""
+        """Return whether both are equal but for their versions."""
         return replace(self, version=0) == replace(other, version=0)
 
     def goes_on_as(self, other: "JoinQuery") -> bool:
-        """Return whether pairs of the one may be pairs of the other."""
+        """Return whether joined pairs of this version can be joined pairs of the other."""
         return (self.kind, self.feeds, self.reports_queries) == (other.kind, other.feeds, other.reports_queries)
 
     @property
     def windows(self) -> tuple[tuple[int | None, int | None], ...]:
-        """What is in the windows of both sides."""
+        """The windows of both sides."""
         return tuple((side.window_ms, side.window_count) for side in self.sides)
 
     def _in_band(self, band: Band, left: Reading, right: Reading) -> bool:
         a, b = self.left.number(band.left, left), self.right.number(band.right, right)
-        return a is not None and b is not None and Box((band.cuts,)).holds((a - b,))
+        return a is not None and b is not None and bool(band.holds(a, b))
+
+
+def are_equal(left: Any, right: Any) -> bool:
+    """Return whether the texts of a left and a right reading are equal; None is equal to nothing."""
+    return left is not None and bool(left == right)
 
 
 def read_join(version: int, definition: Definition, feeds: Mapping[str, Feed]) -> JoinQuery:

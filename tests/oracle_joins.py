@@ -1,15 +1,15 @@
-"""Joins of two feeds: every pair is looked at, whatever happens.
+"""Joins of two feeds: after each happening, every pair is tested.
 
-Part of `tests.oracle`; shares no code with `bmq`. What happened to the feeds is known (`FeedState.happenings`); here is
-in which order joins take that in, and what they tell.
+Part of `tests.oracle`; shares no code with `bmq`. `FeedState.happenings` says what happened to the feeds. This module
+defines in which order joins apply it, and which events they emit.
 
     band join     pairs of known streams, by their last readings; after each happening the answer is made anew, and
-                  the difference told
-    window join   pairs of readings; each reading, when it is applied, is put beside each that was applied before it
+                  the difference is emitted
+    window join   pairs of readings; each reading, when it is applied, is compared with each that was applied before it
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tests.oracle_feeds import FeedState, Happening
@@ -21,7 +21,7 @@ Pairs = dict[tuple[str, str], tuple[Reading, Reading]]
 
 @dataclass(frozen=True)
 class PairEvent:
-    """A pair of readings of two streams came or went, was found, or (one side None) the pairs of a query changed.
+    """A joined pair came or went, or was found, or (one side None) the joined pairs of a query changed.
 
     A window join gives no reason.
     """
@@ -63,7 +63,7 @@ class StandingJoin:
 
 
 class Joins:
-    """All joins, and what they know of the feeds: ``events`` is what they must tell."""
+    """All joins, and what they know of the feeds; ``events``: what they emit."""
 
     def __init__(self, states: Mapping[str, FeedState]) -> None:
         self.events: list[PairEvent] = []
@@ -71,15 +71,19 @@ class Joins:
         self._standing: dict[str, StandingJoin] = {}
         self._known: dict[str, dict[str, Reading]] = defaultdict(dict)
         self._applied: dict[str, list[Reading]] = defaultdict(list)
-        self._n_gone: Counter[str] = Counter()  # how many of `_applied` no window can give back any more
+        self._n_gone: Counter[str] = Counter()  # how many of `_applied` are out of all windows
 
     def __contains__(self, query_id: str) -> bool:
         return query_id in self._standing
 
+    def pairs(self) -> set[tuple[str, str, str]]:
+        """Return (query, left stream, right stream) of all joined pairs of band joins."""
+        return {(name, *pair) for name, standing in self._standing.items() for pair in standing.pairs}
+
     # -- commands -----------------------------------------------------------------------------------------
 
     def has_in_force(self, query_id: str, query: JoinQuery) -> bool:
-        """Return whether a definition says what is in force already."""
+        """Return whether a definition is in force already."""
         old = self._standing.get(query_id)
         return old is not None and (old.query.same_as(query) or old.query.same_as(self._unless_over(query)))
 
@@ -121,7 +125,7 @@ class Joins:
     # -- readings and time --------------------------------------------------------------------------------
 
     def advance(self) -> list[tuple[str, int]]:
-        """Take in what happened to the feeds since the last call; return (query, version) of the joins that ended.
+        """Apply what happened to the feeds since the last call; return (query, version) of the joins that ended.
 
         By moment: readings, then streams that fell silent, then queries that end; then by the names of the feeds.
         """
@@ -149,15 +153,15 @@ class Joins:
             reason = "moved" if last.stream in self._known[feed] else "first_seen"
             self._known[feed][last.stream] = last
             self._applied[feed].append(last)
-        told: list[PairEvent] = []
+        emitted: list[PairEvent] = []
         for standing in self._in_order():
             if feed not in standing.query.feeds:
                 continue
             if standing.query.kind == "band_join":
-                told += self._change(standing, happening, reason)
+                emitted += self._change(standing, happening, reason)
             elif not happening.is_expiry:
-                told += self._find(standing, feed, last, reason)
-        self.events += sorted(told, key=lambda event: ("-", "+", "").index(event.sign))
+                emitted += self._find(standing, feed, last, reason)
+        self.events += sorted(emitted, key=lambda event: ("-", "+", "").index(event.sign))
 
     def _expire_settled(self, before: int | None = None) -> list[tuple[str, int]]:
         """End every join that is due, and due before a moment."""
@@ -176,7 +180,7 @@ class Joins:
     # -- band joins ---------------------------------------------------------------------------------------
 
     def _answer(self, query: JoinQuery) -> Pairs:
-        """Return the pairs of a band join, with the readings that make them one."""
+        """Return the joined pairs of a band join, with their readings."""
         if query.kind != "band_join":
             return {}
         left, right = query.feeds
@@ -188,7 +192,7 @@ class Joins:
         }
 
     def _change(self, standing: StandingJoin, happening: Happening, reason: str) -> list[PairEvent]:
-        """Make the answer anew; return what is told of it."""
+        """Make the answer anew; return the events of the difference."""
         query, before, last = standing.query, standing.pairs, happening.last
         standing.pairs = self._answer(query)
         if not query.reports_queries:
@@ -203,32 +207,22 @@ class Joins:
     # -- window joins -------------------------------------------------------------------------------------
 
     def _find(self, standing: StandingJoin, feed: str, later: Reading, reason: str) -> list[PairEvent]:
-        """Return the pairs that a reading just applied makes with earlier ones of the other feed."""
-        found = []
+        """Return the joined pairs of a reading just applied with earlier ones of the other feed."""
         query = standing.query
         later_side = query.feeds.index(feed)
-        earlier_side = 1 - later_side
-        applied = self._applied[query.feeds[earlier_side]]
-        first = max(standing.since[earlier_side], self._n_gone[query.feeds[earlier_side]])
-        for number in range(first, len(applied)):
-            earlier = applied[number]
-            window_count = query.sides[earlier_side].window_count
-            if window_count is not None and number < len(applied) - window_count:
-                continue
-            if earlier.event_time != later.event_time:
-                is_older = earlier.event_time < later.event_time
-                window_ms = query.sides[earlier_side if is_older else later_side].window_ms
-                if window_ms is not None and abs(later.event_time - earlier.event_time) > window_ms:
-                    continue
+        other = query.feeds[1 - later_side]
+        first = max(standing.since[1 - later_side], self._n_gone[other])
+        found = []
+        for number in find_earlier(query, later_side, later, self._applied[other], first):
+            earlier = self._applied[other][number]
             left, right = (earlier, later) if later_side else (later, earlier)
-            if query.wants(left, right):
-                found.append(_event(standing, "", left, right, max(earlier.event_time, later.event_time), reason))
+            found.append(_event(standing, "", left, right, max(earlier.event_time, later.event_time), reason))
         return found
 
     def _forget_readings(self) -> None:
         """Let each feed forget its oldest readings, as long as no window join needs them.
 
-        Only a reading that comes out of order can tell.
+        Only a reading that comes out of order shows a difference.
         """
         for feed in self._states:
             while self._n_gone[feed] < len(self._applied[feed]) and not self._is_needed(feed, self._n_gone[feed]):
@@ -266,28 +260,46 @@ class Joins:
         return max((time for time in times if time is not None), default=None)
 
 
+def find_earlier(
+    query: JoinQuery, later_side: int, later: Reading, applied: Sequence[Reading], first: int
+) -> list[int]:
+    """Return which earlier readings of the other side make a joined pair with a reading just applied.
+
+    ``applied``: all readings of the other side so far, in the order of application. ``first``: the number of the first
+    one that counts.
+    """
+    found = []
+    for number in range(first, len(applied)):
+        earlier = applied[number]
+        left, right = (earlier, later) if later_side else (later, earlier)
+        n_between = len(applied) - 1 - number
+        if query.in_windows(1 - later_side, earlier, later, n_between) and query.wants(left, right):
+            found.append(number)
+    return found
+
+
 def _difference(standing: StandingJoin, before: Pairs, reason: str, moment: int | None = None) -> list[PairEvent]:
-    """Return the pairs that went, then those that came; ``moment``: of an expiry."""
+    """Return the events of the pairs that went, then of those that came; ``moment``: of an expiry."""
     after = standing.pairs
-    told = []
+    emitted = []
     for sign, some, others in (("-", before, after), ("+", after, before)):
         if standing.query.reports_queries:
             continue
         for pair in sorted(some.keys() - others.keys(), key=lambda ids: [one.encode() for one in ids]):
             left, right = some[pair]
             time = max(left.event_time, right.event_time) if moment is None else moment
-            told.append(_event(standing, sign, left, right, time, reason))
-    return told
+            emitted.append(_event(standing, sign, left, right, time, reason))
+    return emitted
 
 
 def _end(standing: StandingJoin, reason: str, moment: int | None = None) -> list[PairEvent]:
-    """Return the pairs of a query that ends."""
+    """Return the events of a query that ends."""
     before, standing.pairs = standing.pairs, {}
     return _difference(standing, before, reason, moment)
 
 
 def _with(pair: tuple[Reading, Reading], query: JoinQuery, happening: Happening) -> tuple[Reading, Reading]:
-    """Return a pair with the reading that happened in the place of the one before."""
+    """Return a pair with the reading that was just applied in place of the reading before."""
     left, right = (
         happening.last if (feed, happening.last.stream) == (happening.feed, one.stream) else one
         for feed, one in zip(query.feeds, pair, strict=True)

@@ -40,7 +40,7 @@ class Box:
     cuts: tuple[tuple[Cut, Cut], ...]
 
     def holds(self, point: Point) -> bool:
-        return all(lo <= (v, BEFORE) < hi for (lo, hi), v in zip(self.cuts, point, strict=True))
+        return all(is_between(cuts, number) for cuts, number in zip(self.cuts, point, strict=True))
 
     def meetings(self, begin: Point, end: Point) -> Iterator[Fraction]:
         for cuts, a, b in zip(self.cuts, begin, end, strict=True):
@@ -190,11 +190,19 @@ def read_region(region: dict[str, Any], dimensions: Sequence[str], bounds: str, 
     return PolygonOnGlobe(tuple(_opened(tuple(_without_jumps(ring))) for ring in vertices))
 
 
+def is_between(cuts: tuple[Cut, Cut], number: Any) -> Any:
+    """Return whether a number is between two cuts; of an array of numbers, whether each is."""
+    (lo, lo_side), (hi, hi_side) = cuts
+    is_above = number >= lo if lo_side == BEFORE else number > lo
+    is_below = number < hi if hi_side == BEFORE else number <= hi
+    return is_above & is_below
+
+
 def read_cuts(ends: Sequence[float | None], bounds: str = "[)") -> tuple[Cut, Cut]:
     """Return the two ends of an interval as cuts; None: unbounded."""
     lo, hi = ends
     lower = (-math.inf, BEFORE) if lo is None else (float(lo), BEFORE if bounds[0] == "[" else AFTER)
-    upper = (math.inf, BEFORE) if hi is None else (float(hi), AFTER if bounds[1] == "]" else BEFORE)
+    upper = (math.inf, AFTER) if hi is None else (float(hi), AFTER if bounds[1] == "]" else BEFORE)
     return lower, upper
 
 

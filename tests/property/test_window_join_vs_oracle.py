@@ -1,8 +1,9 @@
-"""Window joins against the rules, pair by pair: queries come and go, batches are cut anywhere, times go back."""
+"""Window joins against the definition: queries come and go, batches end anywhere, times go back."""
 
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,130 +13,86 @@ from hypothesis import strategies as st
 from bmq.engines.window.window_join import Window, WindowJoin
 from bmq.engines.window.window_search import Costs
 from bmq.records import Band, Bools, Conjunction, Int32s, JoinQuery, JoinSide, Kind, Region, Where
+from tests.oracle_join_queries import JoinQuery as OracleJoin
+from tests.oracle_join_queries import read_join
+from tests.oracle_joins import find_earlier
+from tests.oracle_queries import Feed, read_where
+from tests.oracle_queries import Reading as OracleReading
+from tests.oracle_queries import fits as fits_where
+from tests.strategies_windows import LEAST, NO_NUMBER, Reading, readings, window_queries
 
 pytestmark = pytest.mark.property
 
 N_SLOTS = 4
-N_COLUMNS = (2, 2)  # of each side the second is an attribute, which may be no number
-NO_NUMBER = -np.inf
+COLUMNS = ("x", "a")  # of each side; the second is an attribute, which may be no number
+N_COLUMNS = (2, 2)
+FEED = Feed(("x",), attributes=("a", "kind", "key"))
 EACH_WAY = (Costs(pair=0.0), Costs(sort=0.0, box=0.0, reading=0.0), Costs())
-LEAST = -np.finfo(np.float64).max  # the lower end of an interval of an attribute that has none
-
-# Coarse, so that readings meet ends of intervals, bands and windows; with tenths, so that differences are rounded.
-numbers = st.integers(-3, 3).map(float) | st.integers(-30, 30).map(lambda tenths: tenths / 10)
-maybe_numbers = numbers | st.just(NO_NUMBER)
-times = st.integers(0, 12)
 
 
-@dataclass(frozen=True)
-class Reading:
-    side: int
-    columns: tuple[float, float]
-    time: int
-    code: int
-    key: int
-    own: bool = True
+# -- the definition --------------------------------------------------------------------------------------------
 
 
-readings = st.builds(
-    Reading,
-    side=st.integers(0, 1),
-    columns=st.tuples(numbers, maybe_numbers),
-    time=times,
-    code=st.integers(0, 2),
-    key=st.integers(-1, 1),
-)
+def as_reading(reading: Reading) -> OracleReading:
+    """Return the same reading for `tests.oracle_joins`: a dimension and three attributes."""
+    value, number = reading.columns
+    attributes = {"kind": str(reading.code)}
+    numbers = ({} if number == NO_NUMBER else {"a": number}) | ({} if reading.key < 0 else {"key": reading.key})
+    return OracleReading("s", reading.time, (value,), tuple((attributes | numbers).items()))
 
 
-@st.composite
-def intervals(draw: st.DrawFn, column: int) -> tuple[float, float]:
-    if draw(st.booleans()):
-        return -np.inf, np.inf
-    lo, hi = sorted(draw(st.lists(numbers, min_size=2, max_size=2, unique=True)))
-    open_end = LEAST if column == 1 else -np.inf
-    return draw(st.sampled_from([(lo, hi), (open_end, hi), (lo, np.inf)]))
+def as_join(query: JoinQuery) -> OracleJoin:
+    """Return the same query for `tests.oracle_joins`."""
+    definition: dict[str, Any] = {"kind": "window_join", "where": {}}
+    for name, side in (("left", query.left), ("right", query.right)):
+        window = side.window_count if side.window_ms is None else f"{side.window_ms}ms"
+        definition[name] = {"feed": side.feed, "window": window}
+        definition["where"] |= {f"{name}.{attribute}": list(values) for attribute, values in side.where}
+    definition["equal"] = {"left": query.left.equal, "right": query.right.equal}
+    definition["any"] = [as_alternative(one) for one in query.alternatives]
+    return read_join(1, definition, {"l": FEED, "r": FEED})
 
 
-@st.composite
-def regions(draw: st.DrawFn) -> Region:
-    ends = [draw(intervals(column)) for column in range(2)]
-    return Region(tuple(lo for lo, _ in ends), tuple(hi for _, hi in ends))
+def as_alternative(conjunction: Conjunction) -> dict[str, Any]:
+    asked: dict[str, Any] = {}
+    for side, region in (("left", conjunction.left), ("right", conjunction.right)):
+        for name, lo, hi in zip(COLUMNS, region.lo, region.hi, strict=True):
+            if (lo, hi) != (-np.inf, np.inf):
+                asked[f"{side}.{name}"] = [as_end(lo), as_end(hi)]
+    bands = [
+        [f"left.{COLUMNS[band.left]}", f"right.{COLUMNS[band.right]}", as_end(band.lo), as_end(band.hi)]
+        for band in conjunction.bands
+    ]
+    return asked | {"band": bands}
 
 
-@st.composite
-def bands(draw: st.DrawFn) -> Band:
-    lo, hi = sorted((draw(numbers), draw(numbers)))
-    lo, hi = draw(st.sampled_from([(lo, hi), (lo, hi), (lo, np.inf), (-np.inf, hi), (-np.inf, np.inf)]))
-    return Band(draw(st.integers(0, 1)), draw(st.integers(0, 1)), lo, hi)
-
-
-conjunctions = st.builds(Conjunction, regions(), regions(), st.lists(bands(), max_size=2).map(tuple))
-wheres: st.SearchStrategy[Where] = st.sampled_from([(), (), (("kind", ("0",)),), (("kind", ("1", "2")),)])
-lengths = st.tuples(st.integers(1, 6), st.none()) | st.tuples(st.none(), st.integers(1, 4))
-
-
-@st.composite
-def queries(draw: st.DrawFn) -> JoinQuery:
-    equal = draw(st.sampled_from([None, None, "key"]))
-    left, right = (JoinSide(feed, draw(wheres), equal, *draw(lengths)) for feed in ("l", "r"))
-    alternatives = tuple(draw(st.lists(conjunctions, min_size=1, max_size=3)))
-    return JoinQuery("q", 1, Kind.WINDOW_JOIN, left, right, alternatives)
-
-
-def fits_where(where: Where, code: int) -> bool:
-    return all(str(code) in values for _, values in where)
-
-
-# -- the rules -------------------------------------------------------------------------------------------------
-
-
-def holds(conjunction: Conjunction, left: Reading, right: Reading) -> bool:
-    for region, reading in ((conjunction.left, left), (conjunction.right, right)):
-        if not all(lo <= value < hi for lo, value, hi in zip(region.lo, reading.columns, region.hi, strict=True)):
-            return False
-    for band in conjunction.bands:
-        a, b = left.columns[band.left], right.columns[band.right]
-        if NO_NUMBER in (a, b) or not band.lo <= a - b <= band.hi:
-            return False
-    return True
-
-
-def in_windows(query: JoinQuery, earlier: Reading, later: Reading, n_between: int) -> bool:
-    """``n_between``: readings of the earlier one's feed that were applied after it and before the later one."""
-    sides = query.left, query.right
-    if earlier.time != later.time:
-        first, second = sorted((earlier, later), key=lambda reading: reading.time)
-        length = sides[first.side].window_ms
-        if length is not None and second.time - first.time > length:
-            return False
-    count = sides[earlier.side].window_count
-    return count is None or n_between < count
-
-
-def is_pair(query: JoinQuery, earlier: Reading, later: Reading, n_between: int) -> bool:
-    left, right = sorted((earlier, later), key=lambda reading: reading.side)
-    return (
-        left.own
-        and in_windows(query, earlier, later, n_between)
-        and (query.left.equal is None or left.key == right.key != -1)
-        and fits_where(query.left.where, left.code)
-        and fits_where(query.right.where, right.code)
-        and any(holds(conjunction, left, right) for conjunction in query.alternatives)
-    )
+def as_end(end: float) -> float | None:
+    return None if np.isinf(end) or end == LEAST else end
 
 
 def expected(
     applied: Sequence[Reading], standing: dict[int, tuple[JoinQuery, int]], n_before: int
 ) -> list[tuple[int, int, int]]:
-    """Return the pairs of readings from ``n_before`` on: place of the later reading, slot, place of the earlier one."""
+    """Return the pairs of readings from ``n_before`` on: place of the later reading, slot, place of the earlier one.
+
+    ``standing``: slot -> the query, and how many readings had been applied when it began to count.
+    """
+    joins = {slot: (as_join(query), since) for slot, (query, since) in sorted(standing.items())}
+    sides: tuple[list[OracleReading], list[OracleReading]] = ([], [])
+    places: tuple[list[int], list[int]] = ([], [])
     found = []
-    for later in range(n_before, len(applied)):
-        for slot, (query, since) in sorted(standing.items()):
-            for earlier in range(since, later):
-                y, x = applied[earlier], applied[later]
-                n_between = sum(reading.side == y.side for reading in applied[earlier + 1 : later])
-                if y.side != x.side and is_pair(query, y, x, n_between):
-                    found.append((later, slot, earlier))
+    for place, reading in enumerate(applied):
+        later = as_reading(reading)
+        other = 1 - reading.side
+        for slot, (join, since) in joins.items() if place >= n_before else ():
+            first = sum(one < since for one in places[other])
+            for number in find_earlier(join, reading.side, later, sides[other], first):
+                pair = place, places[other][number]
+                # A shard finds the pairs of its own left readings only.
+                if all(applied[one].own for one in pair if applied[one].side == 0):
+                    found.append((pair[0], slot, pair[1]))
+        sides[reading.side].append(later)
+        places[reading.side].append(place)
     return found
 
 
@@ -144,7 +101,7 @@ def expected(
 
 @dataclass
 class Joining:
-    """A WindowJoin, and the windows that its owner keeps: all readings, or those that `keep` leaves."""
+    """A WindowJoin and the windows of its owner: all readings, or those that `keep` leaves."""
 
     join: WindowJoin
     drops: bool = False
@@ -193,7 +150,9 @@ class Joining:
 
 
 def fits(side: int, where: Where, codes: Int32s) -> Bools:
-    return np.array([fits_where(where, code) for code in codes.tolist()], dtype=np.bool_)
+    wanted = read_where({name: list(values) for name, values in where})
+    readings = [OracleReading("s", 0, (0.0,), (("kind", str(code)),)) for code in codes.tolist()]
+    return np.array([fits_where(wanted, reading) for reading in readings], dtype=np.bool_)
 
 
 def cut(data: st.DataObject, applied: Sequence[Reading]) -> list[Sequence[Reading]]:
@@ -202,7 +161,7 @@ def cut(data: st.DataObject, applied: Sequence[Reading]) -> list[Sequence[Readin
 
 
 @given(data=st.data(), cluster=st.sampled_from([1, 3, 1 << 16]), costs=st.sampled_from(EACH_WAY))
-def test_pairs_are_those_of_the_rules_wherever_queries_come_and_batches_end(
+def test_pairs_are_those_of_the_definition_wherever_queries_come_and_batches_end(
     data: st.DataObject, cluster: int, costs: Costs
 ) -> None:
     joining = Joining(WindowJoin(*N_COLUMNS, cluster=cluster, costs=costs))
@@ -212,7 +171,7 @@ def test_pairs_are_those_of_the_rules_wherever_queries_come_and_batches_end(
             joining.join.remove(slot)
             del standing[slot]
         for slot in data.draw(st.sets(st.integers(0, N_SLOTS - 1)), label="put") - standing.keys():
-            query = data.draw(queries(), label=f"query {slot}")
+            query = data.draw(window_queries(), label=f"query {slot}")
             joining.put(slot, query)
             standing[slot] = query, len(joining.applied)
         assert len(joining.join) == len(standing)
@@ -225,7 +184,11 @@ def test_pairs_are_those_of_the_rules_wherever_queries_come_and_batches_end(
         joining.join._check()
 
 
-@given(data=st.data(), queries=st.lists(queries(), min_size=1, max_size=N_SLOTS), batch=st.lists(readings, max_size=20))
+@given(
+    data=st.data(),
+    queries=st.lists(window_queries(), min_size=1, max_size=N_SLOTS),
+    batch=st.lists(readings, max_size=20),
+)
 def test_what_is_dropped_is_missed_by_none_that_comes_in_order(
     data: st.DataObject, queries: list[JoinQuery], batch: list[Reading]
 ) -> None:
@@ -240,10 +203,12 @@ def test_what_is_dropped_is_missed_by_none_that_comes_in_order(
     assert found[0] == found[1]
 
 
-@given(seed=st.integers(0, 1 << 30), queries=st.lists(queries(), min_size=1, max_size=2), count=st.integers(30, 90))
+@given(
+    seed=st.integers(0, 1 << 30), queries=st.lists(window_queries(), min_size=1, max_size=2), count=st.integers(30, 90)
+)
 @settings(max_examples=20)
-def test_pairs_of_long_windows_are_those_of_the_rules(seed: int, queries: list[JoinQuery], count: int) -> None:
-    """The ranges that a box asks for are then too long to look at each reading in them."""
+def test_pairs_of_long_windows_are_those_of_the_definition(seed: int, queries: list[JoinQuery], count: int) -> None:
+    """The ranges of a box are then too long to test each reading in them."""
     rng = np.random.default_rng(seed)
     sides, times, codes, keys = (rng.integers(0, most, 150).tolist() for most in (2, 90, 3, 2))
     values = (rng.integers(-30, 30, (150, 2)) / 10).tolist()
@@ -253,19 +218,20 @@ def test_pairs_of_long_windows_are_those_of_the_rules(seed: int, queries: list[J
     ]
     long = [replace(query, left=_counted(query.left, count), right=_counted(query.right, 80)) for query in queries]
     standing = {slot: (query, 0) for slot, query in enumerate(long)}
+    pairs = expected(read, standing, 0)
     for costs in EACH_WAY:
         joining = Joining(WindowJoin(*N_COLUMNS, costs=costs))
         for slot, query in enumerate(long):
             joining.put(slot, query)
 
-        assert joining.read(read) == expected(read, standing, 0)
+        assert joining.read(read) == pairs
 
 
 def _counted(side: JoinSide, count: int) -> JoinSide:
     return replace(side, window_ms=None, window_count=count)
 
 
-@given(batch=st.lists(readings, max_size=12), query=queries(), data=st.data())
+@given(batch=st.lists(readings, max_size=12), query=window_queries(), data=st.data())
 def test_only_own_left_readings_make_pairs(batch: list[Reading], query: JoinQuery, data: st.DataObject) -> None:
     owned = [
         Reading(r.side, r.columns, r.time, r.code, r.key, own=r.side == 1 or data.draw(st.booleans())) for r in batch
