@@ -104,7 +104,7 @@ def pyspark_jars() -> Path:
     for place in (spec and spec.submodule_search_locations) or []:
         if (Path(place) / "jars").is_dir():
             return Path(place) / "jars"
-    raise SetupError(f"PySpark with its jars is not installed (pyspark-client has none): {_INSTALL}")
+    raise _no_pyspark()
 
 
 def require_pyspark(version: str) -> str:
@@ -123,8 +123,20 @@ def require_pyspark(version: str) -> str:
 
 
 def pyspark_version() -> str:
-    """Return the version of the installed PySpark without an import of PySpark, which takes a second."""
-    return importlib.metadata.version("pyspark")
+    """Return the version of the installed PySpark without an import of PySpark, which takes a second.
+
+    Raises
+    ------
+    SetupError : PySpark is not installed.
+    """
+    try:
+        return importlib.metadata.version("pyspark")
+    except importlib.metadata.PackageNotFoundError as error:
+        raise _no_pyspark() from error
+
+
+def _no_pyspark() -> SetupError:
+    return SetupError(f"PySpark with its jars is not installed (pyspark-client has none): {_INSTALL}")
 
 
 def _ivy_jar() -> Path:

@@ -1,16 +1,19 @@
 """The client library for users: `from bmq.client import Client`."""
 
-from bmq.client.client import Client, Definition, StandingQuery
+from bmq.client.client import REPLY_TIMEOUT_SECONDS, Client, Definition, StandingQuery
 from bmq.client.ledger import Ledger, Report
-from bmq.client.messages import Event, JoinEvent, Member, ReplyMessage
+from bmq.client.messages import Event, Fault, JoinEvent, Member, Moment, ReplyMessage
 
 __all__ = [
+    "REPLY_TIMEOUT_SECONDS",
     "Client",
     "Definition",
     "Event",
+    "Fault",
     "JoinEvent",
     "Ledger",
     "Member",
+    "Moment",
     "ReplyMessage",
     "Report",
     "StandingQuery",

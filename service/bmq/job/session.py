@@ -7,9 +7,10 @@ else is Spark's default. Under spark-submit its master, memory and jars take pre
 import os
 import sys
 
+import pyspark
 from pyspark.sql import SparkSession
 
-from bmq.broker.ivy import pyspark_version, require_pyspark
+from bmq.broker.ivy import require_pyspark
 from bmq.broker.jars import spark_jars
 from bmq.broker.java import find_java
 
@@ -31,7 +32,7 @@ def make_session(n_shards: int) -> SparkSession:
     SetupError : no usable Java, a PySpark that leaks sockets, or the connector's jars are not available.
     """
     find_java()
-    require_pyspark(pyspark_version())
+    require_pyspark(pyspark.__version__)  # under spark-submit it may be another one than pip installed
     # Workers must run this interpreter: another one would lack the service's packages, or have other versions of them.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable

@@ -28,6 +28,7 @@ from bmq.records import (
     Delta,
     Feed,
     JoinedPairs,
+    JoinQuery,
     Kind,
     Put,
     Query,
@@ -210,7 +211,13 @@ class Monitor:
             if clock.now != self._clocks_stored.get(name, Clock())
         }
         self._clocks_stored.update(clocks)
-        since = self._joins.since([command.query.query_id for command in commands if isinstance(command, Put)])
+        since = self._joins.since(
+            [
+                command.query.query_id
+                for command in commands
+                if isinstance(command, Put) and isinstance(command.query, JoinQuery)
+            ]
+        )
         joins = self._joins.take_touched().joins
         return replace(self._feeds.take_touched(), commands=commands, clocks=clocks, joins=joins, since=since)
 
