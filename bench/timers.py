@@ -1,11 +1,11 @@
-"""What crossings that wait cost: the time in which a million fire at once, and their bytes.
+"""What pending crossings cost: the time in which a million fire at once, and their bytes.
 
 Claims: a million that are due at the same moment fire in less than 2 s, be they stays of transition queries or
-memberships that are confirmed; one that waits for a transition query of two dimensions takes at most 64 bytes, its part
-of the hash table included, whenever one looks. The paper (BMQ-Processor, section 6.4) counts accesses; its simulated
-million of vehicles makes 21 crossings a second and garage. Ours: 1,000 queries and 1,000 streams, each pair once, in no
-order. Processor seconds of one thread, median of the rounds; every event is compared with what it must be before a
-number is returned. Run `python -m bench.timers`: half a minute.
+memberships that are confirmed; one that is pending for a transition query of two dimensions takes at most 64 bytes, its
+part of the hash table included, whenever one looks. The paper (BMQ-Processor, section 6.4) counts accesses; its
+simulated million of vehicles makes 21 crossings a second and garage. Ours: 1,000 queries and 1,000 streams, each
+combination once, in no order. Processor seconds of one thread, median of the rounds; every event is compared with what
+it must be before a number is returned. Run `python -m bench.timers`: half a minute.
 """
 
 import statistics
@@ -91,7 +91,7 @@ def bytes_a_crossing() -> tuple[float, float, float]:
 
 
 def most_bytes_a_crossing() -> float:
-    """Return the most bytes a crossing that waits for a transition query."""
+    """Return the most bytes of a pending crossing of a transition query."""
     return bytes_a_crossing()[2]
 
 

@@ -347,7 +347,7 @@ def cut_smaller(draw: st.DrawFn, batches: list[Batch]) -> list[Batch]:
     """Draw smaller batches with the same commands and readings in the same order, and restarts in between."""
     smaller: list[Batch] = []
     for batch in batches:
-        # Commands of a batch come before its readings, so any neighbours of these pieces may be joined again.
+        # Commands of a batch come before its readings, so any neighbours of these pieces may be concatenated.
         pieces = [Batch((command,), ()) for command in batch.commands]
         pieces += [Batch((), (item,)) for item in batch.items]
         for number, piece in enumerate(pieces):

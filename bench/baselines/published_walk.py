@@ -1,4 +1,4 @@
-"""The BMQ-Index of one dimension as published: the rival of the one that leaps over jumped-over queries.
+"""The BMQ-Index of one dimension as published: the rival of the one that skips jumped-over queries.
 
 Knows the RS list and each stream's RS node. Lists that cannot change, in layers, as for `RegionSegmentList`, so
 that nothing but the walk differs.

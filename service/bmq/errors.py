@@ -1,9 +1,9 @@
-"""Every error that this service raises on purpose.
+"""The errors that this service raises on purpose; all others derive from one of these.
 
 ServiceError
 ├── ConfigError       the process cannot start; exit code 2
 ├── SetupError        something outside is missing (Java, a jar, a broker, a port); exit code 1
-├── ControlError      one control command is refused with a code of docs/wire-format.md; the job goes on
+├── ControlError      one control command is rejected with a code of docs/wire-format.md; the job goes on
 ├── ReadingError      one record is not a reading; it becomes a dead letter with a code; the job goes on
 └── StateError        the saved state cannot be used; the job stops
 
@@ -35,7 +35,7 @@ class StateError(ServiceError):
 
 
 class ControlCode(StrEnum):
-    """Why a control command was refused; fixed by docs/wire-format.md."""
+    """Why a control command was rejected; fixed by docs/wire-format.md."""
 
     NOT_JSON = "not_json"
     UNKNOWN_KIND = "unknown_kind"
@@ -51,7 +51,7 @@ class ControlCode(StrEnum):
 
 
 class ControlError(ServiceError):
-    """The service refuses one control command; nothing changes."""
+    """The service rejects one control command; nothing changes."""
 
     def __init__(self, code: ControlCode, message: str) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Packed, shuffled and joined again, readings are the same, and no stream is out of order."""
+"""Packed, shuffled and concatenated, readings are the same, and no stream is out of order."""
 
 import numpy as np
 from hypothesis import given

@@ -4,7 +4,7 @@ For each feed, query and stream the signs alternate, beginning with +. The same 
 streams. No event id occurs twice. The checker receives events one by one in the order of their topic. Knows events, but
 does not read Kafka.
 
-Memory: about 400 bytes for each pair of query and stream (and 150 more for each version of the query that had events of
+Memory: about 400 bytes for each query and stream (and 150 more for each version of the query that had events of
 the stream), and 150 for each of the last `REMEMBERED_IDS` event ids.
 """
 

@@ -1,4 +1,4 @@
-"""The output topics of queries: the service creates them before the first event, or refuses the query.
+"""The output topics of queries: the service creates them before the first event, or rejects the query.
 
 If the broker does not create topics by itself, an event for a missing topic would stop the whole job, and with it every
 other query.
@@ -25,7 +25,7 @@ class OutputTopics:
 
         Raises
         ------
-        Unreachable : no broker answers. The batch fails and runs again: no query may be refused because of an outage.
+        Unreachable : no broker answers. The batch fails and runs again: no query may be rejected because of an outage.
         """
         named = {command.query.output_topic for command in commands if isinstance(command, Put)}
         missing = sorted(topic for topic in named if topic is not None and topic not in self._there)

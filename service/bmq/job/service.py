@@ -254,7 +254,7 @@ def _plan(config: Config, origin: Origin) -> Plan:
 
 def failure_sentence(report: str) -> str:
     """Return the most useful sentence of Spark's report of a failed streaming query."""
-    ours = re.findall(r"^bmq\.\w+\.\w+: (.+)$", report, re.MULTILINE)
+    ours = re.findall(r"^bmq(?:\.\w+)+: (.+)$", report, re.MULTILINE)
     if ours:
         return str(ours[-1])
     if "KAFKA_DATA_LOSS" in report:

@@ -158,7 +158,7 @@ class _TotalsCollector(Collector):
         )
         yield _counter(
             "bmq_suppressed_events_total",
-            "Events that cooldown or max_events of their query kept back.",
+            "Events that cooldown or max_events of their query suppressed.",
             ["feed"],
             totals.suppressed,
         )
@@ -185,7 +185,7 @@ class _TotalsCollector(Collector):
         )
         yield _gauge(
             "bmq_pending_crossings",
-            "Crossings that wait for a confirmation, or for the second half of a pattern.",
+            "Pending crossings: not confirmed yet, or without the second crossing of their pattern.",
             [],
             {(): totals.pending()},
         )

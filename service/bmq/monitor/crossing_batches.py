@@ -1,6 +1,6 @@
 """Crossings and events of joins of one batch as pieces that can be rendered.
 
-Arrow's columns cannot hold the text of some million events, so the monitor cuts large batches.
+Arrow's columns cannot hold the text of some million events, so `job.rendering` cuts large batches with this module.
 """
 
 from collections.abc import Iterator

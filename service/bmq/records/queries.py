@@ -31,7 +31,7 @@ class IndexKind(StrEnum):
 
 
 class Initial(StrEnum):
-    """What a new or edited query says about streams that are already inside."""
+    """Whether a new or edited query has events for streams that are already inside."""
 
     EMIT = "emit"
     SILENT = "silent"
@@ -193,7 +193,7 @@ class RegionQuery:
 
     @property
     def is_tracked(self) -> bool:
-        """Whether what it says depends on more than the stream's last reading: it then has a row a stream."""
+        """Whether its events depend on more than the last reading of a stream: it then has trackings."""
         return (
             self.pattern is not None
             or self.exit_region is not None

@@ -23,8 +23,8 @@ confirmation or end of a life changed for one stream (layout `reading`). The con
 queries happen at different moments, and after an edit in different batches: if both had one event, its id would depend
 on how readings fall into batches.
 
-Departure from design section 5.10, which uses the "count of earlier equal ones": the ordinal takes its place. The
-ordinal is the number of earlier readings of the stream at the same event time. Between two equal signs for one stream
+The ordinal is the number of earlier readings of the stream at the same event time. It stands in place of a count of
+earlier equal events (docs/decisions/0001-event-ids-use-ordinals.md). Between two equal signs for one stream
 and one version of a query lies the opposite sign, and with it another reading of the stream. Another version is
 another scope. So the ids differ, and the service need not count the events that it wrote before.
 """

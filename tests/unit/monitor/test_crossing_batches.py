@@ -1,4 +1,4 @@
-"""Crossings cut into pieces and joined again, and events of joins cut."""
+"""Crossings cut into pieces and concatenated, and events of joins cut."""
 
 import numpy as np
 import pytest

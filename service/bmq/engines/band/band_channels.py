@@ -1,10 +1,10 @@
 """The band joins of two feeds in channels, and the events of their changes.
 
-A *channel* is all band joins with the same two columns, conditions and equality. They look at the same values, so one
-`BandJoin` holds them. In a channel each stream has one number. A stream has no number if it is unknown or out of scope.
-In a channel that reports pairs, a left stream of another shard has no number either, so each pair belongs to one shard.
-A channel that reports queries holds the streams of all shards on both sides, and reports only the changes that streams
-of this shard cause.
+A *channel* is all band joins with the same two columns, conditions, equality and `report`. They look at the same
+values, so one `BandJoin` holds them. In a channel each stream has one number. A stream has no number if it is unknown
+or out of scope. In a channel that reports pairs, a left stream of another shard has no number either, so each pair
+belongs to one shard. A channel that reports queries holds the streams of all shards on both sides, and reports only the
+changes that streams of this shard cause.
 """
 
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class ChannelKey:
-    """The common part of all band joins of a channel: columns, conditions and equality of each side."""
+    """The common part of all band joins of a channel: columns, conditions and equality of each side, and `report`."""
 
     columns: tuple[int, int]
     sides: tuple[JoinSide, JoinSide]

@@ -2,9 +2,9 @@
 
     feed_engine ──► batch, edits, endings, pass_events, stream_expiry, … ──► feed_tables ──► the tables
 
-The tables know no events except the leaves of silent members. The last reading of a stream determines which regions
-the stream is inside, so a plain query needs no row for a stream. A tracked query has a row for each stream that it
-remembers (`trackings`).
+The tables know no events except the leaves of silent members. The last reading of a stream determines which regions the
+stream is inside, so a plain query needs nothing else. A tracked query has a tracking for each stream that it remembers
+(`trackings`).
 """
 
 from dataclasses import replace
@@ -41,7 +41,7 @@ class FeedTables:
     levels : match and select queries, which report every reading inside and have no members.
     member_search : the search from a region to the streams inside it (`member_search`).
     silent : the memberships that end without an event.
-    trackings : a row for each (tracked query, stream) that is remembered.
+    trackings : one for each (tracked query, stream) that is remembered.
     passes : the regions of queries with `passes`.
     dues : when each query with a life time ends.
     silence_dues : when some stream may fall silent.

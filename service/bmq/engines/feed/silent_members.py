@@ -13,7 +13,7 @@ from bmq.records import Bools
 
 
 class SilentMembers:
-    """The silent (query id, stream id) pairs of one feed and shard, and what changed in them."""
+    """The silent members of one feed and shard, and what changed in them."""
 
     def __init__(self) -> None:
         self._streams: dict[str, set[str]] = {}
@@ -53,7 +53,7 @@ class SilentMembers:
         return np.array([not self.end(query_id, stream) for stream in streams], dtype=np.bool_)
 
     def set(self, query_id: str, stream: str, *, is_silent: bool) -> None:
-        """Set one pair without noting a change, for a replica that catches up."""
+        """Set one member without noting a change, for a replica that catches up."""
         if is_silent:
             self._streams.setdefault(query_id, set()).add(stream)
         else:
@@ -63,10 +63,10 @@ class SilentMembers:
                 self._streams.pop(query_id, None)
 
     def forget(self, query_id: str) -> None:
-        """Drop all pairs of a query without noting a change."""
+        """Drop all members of a query without noting a change."""
         self._streams.pop(query_id, None)
 
     def take_changes(self) -> dict[tuple[str, str], bool]:
-        """Return (query id, stream id) -> silent now, for the pairs changed since the last call."""
+        """Return (query id, stream id) -> silent now, for the members changed since the last call."""
         changes, self._changes = self._changes, {}
         return changes

@@ -83,7 +83,7 @@ class TrackingTable:
         self.state = new
 
     def find_or_add(self, options: Records, queries: Int32s, streams: Int32s) -> Int32s:
-        """Return the row of each (query, stream); a pair without a row gets one in the default state."""
+        """Return the row of each (query, stream); a (query, stream) without a row gets one in the default state."""
         rows = np.empty(queries.size, dtype=np.int32)
         done = kernel.find_or_add(self.state, options, queries, streams, 0, rows)
         while done < queries.size:

@@ -1,9 +1,9 @@
 """Trackings of one feed and shard, for noise options and transition queries.
 
-A tracked query (`RegionQuery.is_tracked`) needs more than the last reading of a stream, so it has a row for each stream
-that it remembers. This module knows (query, stream) and time, and no regions: `engines.feed` finds the crossings, and
-`Trackings` decides which of them become events, and when. The rules are in docs/semantics.md. The state machines are
-`kernels.tracking.noise` and `kernels.tracking.tran_seq`.
+A tracked query (`RegionQuery.is_tracked`) needs more than the last reading of a stream, so it has a tracking for each
+stream that it remembers. This module knows (query, stream) and time, and no regions: `engines.feed` finds the
+crossings, and `Trackings` decides which of them become events, and when. The rules are in docs/semantics.md. The state
+machines are `kernels.tracking.noise` and `kernels.tracking.tran_seq`.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,7 +1,7 @@
 """The border index that chooses a structure for each of its layers, and chooses again when the movement changes.
 
-Knows when to look and when a change pays; what a structure costs is `costs`. Answers never depend on the choice:
-every structure gives the same, so a wrong prediction costs time and nothing else.
+Knows when to look and when a change pays; `border_costs` predicts what a structure costs. Answers never
+depend on the choice: every structure gives the same, so a wrong prediction costs time and nothing else.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Tracked pairs, rule by rule: the examples a person would ask about."""
+"""Trackings, rule by rule: the examples a person would ask about."""
 
 from typing import Any
 
