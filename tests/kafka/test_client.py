@@ -149,9 +149,9 @@ def test_events_can_be_narrowed_to_a_query_and_a_stream(place: Place, client: Cl
     client.put_many({"forties": FORTIES, "fifties": FIFTIES})
     place.read(stocks={"A": 45, "B": 55, "C": 55})
 
-    def streams(**only: str) -> list[tuple[str, str | None]]:
-        found = client.events(None, None, from_beginning=True, timeout=LIMIT_SECONDS, **only)
-        n = 2 if "query_id" in only else 1
+    def streams(query_id: str | None = None, stream_id: str | None = None) -> list[tuple[str, str | None]]:
+        found = client.events(query_id, stream_id, from_beginning=True, timeout=LIMIT_SECONDS)
+        n = 2 if query_id is not None else 1
         return sorted((event.stream_id, event.query_id) for event in islice(found, n) if isinstance(event, Event))
 
     assert streams(query_id="fifties") == [("B", "fifties"), ("C", "fifties")]

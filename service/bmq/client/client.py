@@ -30,7 +30,9 @@ from bmq.kafka_io.connect import CONNECT_TIMEOUT_SECONDS, explained, missing_top
 from bmq.kafka_io.topic_reader import Start, TopicReader
 from bmq.kafka_io.topics import Topics
 
-REPLY_TIMEOUT_SECONDS = 30.0  # a batch takes at most some seconds; a service that is starting needs about 20
+# A batch takes at most some seconds, and the first one after a start about 20. It took more than 30 on a machine whose
+# cores were busy, so a lower limit reports failures of commands that the service accepts.
+REPLY_TIMEOUT_SECONDS = 60.0
 
 Definition = Mapping[str, Any] | str | bytes
 

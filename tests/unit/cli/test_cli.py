@@ -49,7 +49,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def nowhere(monkeypatch: pytest.MonkeyPatch) -> str:
     """An address at which no Kafka answers; and patience for half a second."""
-    for module in ("connect", "client", "topics", "topic_reader"):
+    for module in ("kafka_io.connect", "client.client", "kafka_io.topics", "kafka_io.topic_reader"):
         monkeypatch.setattr(f"bmq.{module}.CONNECT_TIMEOUT_SECONDS", 0.5)
     return f"127.0.0.1:{free_ports(1)[0]}"
 
