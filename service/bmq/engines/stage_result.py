@@ -2,7 +2,8 @@
 
     engine (events, ended queries, counts) ─► stage (puts for replicas) ─► monitor (replies) ─► job
 
-An engine makes the result. Each layer above adds its own part to the same object, so that no layer copies it.
+An engine makes the result, and each layer above adds its own part. All layers use this one class, so each field is
+named once.
 """
 
 from dataclasses import dataclass, field

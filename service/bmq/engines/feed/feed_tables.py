@@ -20,13 +20,11 @@ from bmq.engines.feed.silence_dues import SilenceDues
 from bmq.engines.feed.silent_members import SilentMembers
 from bmq.engines.feed.slot_events import Events
 from bmq.engines.feed.watched_regions import WatchedRegions
-from bmq.engines.scope.conditions import Conditions
+from bmq.engines.scope.conditions import CODES_MIN, Conditions
 from bmq.engines.tracking.trackings import Trackings
 from bmq.index.stream_table import Chained, StreamTable
 from bmq.kernels.tables.hashing import hash_ids
 from bmq.records import NEVER, Attributes, Bools, Feed, Float64s, Ids, Int32s, Readings, RegionQuery, StreamRows
-
-CODES_MIN = 4096  # so many attribute texts are kept: the search for the texts in use costs a millisecond
 
 
 class FeedTables:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bmq.engines.feed.watched_regions import WatchedRegions
-from bmq.engines.scope.conditions import SEPARATOR, Conditions
+from bmq.engines.scope.conditions import SEPARATOR, Conditions, number_of
 from bmq.index.base import Moves, concat_moves
 from bmq.index.match.adaptive_match import make_match
 from bmq.index.match.select_index import SelectIndex
@@ -117,7 +117,7 @@ class Levels:
             room = np.full((self._numbers.shape[0], max(n_more, self._numbers.shape[1])), np.nan)
             self._numbers = np.hstack([self._numbers, room])
         for code in np.unique(codes[np.isnan(self._numbers[0, codes])]).tolist():
-            self._numbers[:, code] = [_number(text) for text in self._conditions.text(code).split(SEPARATOR)]
+            self._numbers[:, code] = [number_of(text) for text in self._conditions.text(code).split(SEPARATOR)]
         return self._numbers[:, codes]
 
     def _forget_codes(self, codes: Sequence[int]) -> None:
@@ -142,14 +142,3 @@ class Levels:
         assert sorted([*taken, *self._free]) == list(range(self._n_slots))
         assert all(self._owners[own] == slot for slot, owned in self._watched.items() for own in owned)
         assert self._n_several == sum(len(owned) > 1 for owned in self._watched.values())
-
-
-def _number(text: str) -> float:
-    """Return an attribute's JSON text as a number; -inf: it is not a number.
-
-    The text of a string begins with a quote, so the string "5" is not a number.
-    """
-    try:
-        return float(text)
-    except ValueError:
-        return -np.inf

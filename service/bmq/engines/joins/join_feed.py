@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bmq.engines.joins.join_states import Arrivals, States, no_states
-from bmq.engines.scope.conditions import SEPARATOR, Conditions
+from bmq.engines.scope.conditions import CODES_MIN, SEPARATOR, Conditions, number_of
 from bmq.index.stream_table import StreamTable
 from bmq.kernels.tables.hashing import shards_of
 from bmq.records import (
@@ -32,7 +32,6 @@ from bmq.records import (
 )
 from bmq.records.column_records import concat, take
 
-CODES_MIN = 4096  # so many attribute texts are kept: the search for the texts in use costs a millisecond
 _EQUAL_TO_NOTHING = ("null", "-")  # an absent attribute, and an object or a list; see `wire.attributes`
 
 
@@ -274,7 +273,7 @@ class JoinFeed:
             more = np.full((len(self.feed.attributes), n_more + self._numbers.shape[1]), -np.inf)
             self._numbers = np.hstack([self._numbers, more])
         for code, text in zip(codes.tolist(), attributes.texts, strict=True):
-            self._numbers[:, code] = [_number(one) for one in text.split(SEPARATOR)]
+            self._numbers[:, code] = [number_of(one) for one in text.split(SEPARATOR)]
         return codes[attributes.codes]
 
     def _attributes(self, codes: Int32s) -> Attributes:
@@ -287,17 +286,6 @@ class JoinFeed:
         self.streams._check()
         self._conditions._check()
         assert self.n_windows or not len(self.window)
-
-
-def _number(text: str) -> float:
-    """Return an attribute's JSON text as a number; -inf: it is not a number.
-
-    The text of a string begins with a quote, so the string "5" is not a number.
-    """
-    try:
-        return float(text)
-    except ValueError:
-        return -np.inf
 
 
 def _between(states: States, begin: int, end: int) -> States:

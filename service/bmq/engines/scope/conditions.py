@@ -14,6 +14,7 @@ import numpy as np
 from bmq.records import Bools, Int32s, Where
 
 SEPARATOR = "\x1f"  # between the values in a text; no value contains it
+CODES_MIN = 4096  # so many attribute texts are kept: the search for the texts in use costs a millisecond
 
 Key = tuple[int, str]  # place of an attribute in a text, and its value
 
@@ -191,3 +192,14 @@ class Conditions:
 
 def _keys(text: str) -> list[Key]:
     return list(enumerate(text.split(SEPARATOR)))
+
+
+def number_of(text: str) -> float:
+    """Return an attribute's JSON text as a number; -inf: it is not a number.
+
+    The text of a string begins with a quote, so the string "5" is not a number.
+    """
+    try:
+        return float(text)
+    except ValueError:
+        return -np.inf
