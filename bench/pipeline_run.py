@@ -69,7 +69,8 @@ def run_service(
 
 
 def batches_until_end(query: StreamingQuery | None) -> Iterator[dict[str, object]]:
-    """Yield each batch once, soon after its end, until standard input is closed."""
+    """Yield each batch once, soon after its end, until standard input is closed and what came before it is read."""
+    assert query is not None, "the query was started"
     closed = threading.Event()
 
     def wait_for_end() -> None:
@@ -82,6 +83,8 @@ def batches_until_end(query: StreamingQuery | None) -> Iterator[dict[str, object
     while not is_last:
         # Spark keeps the last hundred reports, of some hundred milliseconds at least, and takes a while to show them.
         is_last = closed.wait(2.0)
+        if is_last:
+            query.processAllAvailable()
         for batch in progress_of(query):
             if batch["started_ms"] not in seen:
                 seen.add(batch["started_ms"])
