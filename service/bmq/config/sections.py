@@ -144,9 +144,10 @@ class FeedSection(Section):
     more; in five and more, the first batch waits until `border_grid` is compiled. No answer depends on it, and a
     checkpoint takes any."""
     max_lateness: Duration = "0s"
-    """How long readings are held, by the feed's clock, to be put in order of event time, whichever partition they
-    come from. All events come that much later; a reading that comes later still is counted and dropped. `0s`: not
-    held."""
+    """By how much the readings of a stream may be out of order, whichever partition they come from. The service holds
+    each reading until its stream, or the feed's clock, is that far ahead, so all events come that much later. It counts
+    and drops a reading that its own stream has left further behind. A stream that is behind its feed loses nothing.
+    `0s`: not held."""
     stream_ttl: PositiveDuration | None = None
     """The silence, in event time, after which a stream is unknown again and all its memberships end. Absent: never."""
     idle_advance: PositiveDuration | None = None

@@ -18,6 +18,7 @@ from bmq.broker.jars import spark_jars
 from bmq.index.match.adaptive_match import make_kind
 from bmq.index.match.match_costs import MatchKind
 from bmq.index.stream_table import INITIAL_STREAMS
+from bmq.job.decode import with_partition
 from bmq.monitor.monitor import Monitor
 from bmq.records import Clock, Crossings, Feed, Format, IndexKind, JoinedPairs
 from bmq.records.column_records import concat
@@ -25,7 +26,6 @@ from bmq.wire.control import parse_command
 from bmq.wire.event_messages import render_crossings
 from bmq.wire.frames import pack_readings, unpack_readings
 from bmq.wire.join_event_messages import render_pairs
-from bmq.wire.lateness import LateReadings, with_partition
 from bmq.wire.readings import Decoder
 
 _FEEDS = {
@@ -213,7 +213,7 @@ def _advance(monitor: Monitor, feed: Feed, n: int) -> int:
     record_times = np.full(n, 1_700_000_000_000, dtype=np.int64)
     readings = Decoder(feed).decode(keys, values, record_times).readings
     if feed.max_lateness_ms:
-        readings, _ = LateReadings(feed.max_lateness_ms).drop(readings, 0)
+        readings = with_partition(readings, 0)
     frames = [unpack_readings(frame) for frame in pack_readings(readings, n_shards=2)]
     times = readings.event_times
     advanced = monitor.advance(feed.name, concat(frames), Clock(int(times.max()), int(times.min())))

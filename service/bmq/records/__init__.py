@@ -5,6 +5,7 @@ Knows numpy and nothing of ours. No JSON, no Arrow, no Spark, no Kafka: `wire` t
 """
 
 from bmq.records.arrays import NEVER as NEVER
+from bmq.records.arrays import Absent as Absent
 from bmq.records.arrays import Bools as Bools
 from bmq.records.arrays import Bytes as Bytes
 from bmq.records.arrays import Float64s as Float64s

@@ -28,12 +28,13 @@ def test_the_same_visit_behind_an_expiry_has_event_ids_of_its_own(
 ) -> None:
     service = PureService({"f": FEED}, 1)
     service.run_batch([("q", json.dumps(QUERY).encode())], {"f": [reading("a", 5), reading("clock", 50, -1.0)]})
-    for _ in range(3):
+    for clock in (60, 70, 80):
         if restart == "snapshot":
             service.restart_from_snapshot()
         elif restart == "deltas":
             service.restart_from_deltas()
         service.run_batch([], {"f": [reading("a", 5), reading("a", 5)]})
+        service.run_batch([], {"f": [reading("clock", clock, -1.0)]})
 
     assert told(service) == 4 * [("+", "a", 5, "first_seen"), ("-", "a", 8, "stream_expired")]
     assert len({one["event_id"] for one in service.events}) == 8
