@@ -32,6 +32,8 @@ CLOCK_RETENTION_MS = 3_600_000
 
 BROKER_DEFAULT = -1  # Kafka's own value for "use num.partitions and default.replication.factor of the broker"
 _COMPACTED = {"cleanup.policy": "compact"}
+# For topics whose timestamps nobody needs: the broker's time replaces that of the producer, which may be any number.
+_BROKERS_TIME = {"message.timestamp.type": "LogAppendTime"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +108,10 @@ class Topics:
                 "in one only. Name another under [topics] in the configuration, "
                 "or delete this one, set job.checkpoint to a new folder, and put the queries again."
             )
-        wanted = [NewTopic(control, 1, BROKER_DEFAULT, config=_COMPACTED)]
+        wanted = [NewTopic(control, 1, BROKER_DEFAULT, config=_COMPACTED | _BROKERS_TIME)]
         if clock is not None:
             retention = {"retention.ms": str(CLOCK_RETENTION_MS)}
-            wanted.append(NewTopic(clock, 1, BROKER_DEFAULT, config=retention))
+            wanted.append(NewTopic(clock, 1, BROKER_DEFAULT, config=retention | _BROKERS_TIME))
         if membership is not None:
             wanted.append(NewTopic(membership, n_partitions, BROKER_DEFAULT, config=_COMPACTED))
         wanted += [NewTopic(name, n_partitions, BROKER_DEFAULT) for name in dict.fromkeys(others)]
