@@ -51,7 +51,7 @@ class WildRecord:
 
 
 class WildRecords:
-    """Draws records for a feed of the fields `id`, `ts` and `x`, and for the control topic."""
+    """Draws records for a feed of the fields `id`, `ts` and `x`, for the control topic and for the clock topic."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -63,6 +63,10 @@ class WildRecords:
     def for_control(self, n: int, feed: str) -> list[WildRecord]:
         """Return ``n`` records of the control topic; some of them are definitions over ``feed``."""
         return [self._record(self._definition(feed)) for _ in range(n)]
+
+    def for_clock(self, n: int, feed: str) -> list[WildRecord]:
+        """Return ``n`` records of the clock topic; some of them are marks of ``feed``."""
+        return [self._record(self._mark(feed)) for _ in range(n)]
 
     def _record(self, value: bytes | None) -> WildRecord:
         draw = self._random
@@ -95,6 +99,10 @@ class WildRecords:
         if self._random.random() < 0.3:
             fields["tags"] = self._any_of(('{"a": "b"}', '{"a": "\\u0000"}', json.dumps({"a": "b" * 20_000})), 0.7)
         return self._spoilt(fields)
+
+    def _mark(self, feed: str) -> bytes | None:
+        event_time = self._any_of(("0", "-1", "1.5", "253402300799999"), 0.5)
+        return self._spoilt({"feed": self._any_of((json.dumps(feed),), 0.8), "event_time": event_time})
 
     def _any_of(self, right: Sequence[str], share: float) -> str:
         """Return one of ``right`` with probability ``share``, and otherwise any JSON value, or a text that is none."""
