@@ -55,6 +55,17 @@ def test_the_clock_topic_is_made_with_one_partition_and_the_membership_topic_com
     assert (membership.n_partitions, membership.compacted) == (4, True)
 
 
+def test_nobody_can_set_the_timestamps_of_the_control_and_the_clock_topic(
+    topics: Topics, name: str, bootstrap_servers: str
+) -> None:
+    topics.create_missing(name, [], 1, clock=f"{name}-clock")
+
+    producer = KafkaProducer(bootstrap_servers=bootstrap_servers)
+    written = [producer.send(topic, b"v", b"k", timestamp_ms=1).get(LIMIT_SECONDS) for topic in (name, f"{name}-clock")]
+    producer.close()
+    assert all(record.timestamp > 1_700_000_000_000 for record in written)
+
+
 def test_what_is_there_already_is_left_alone(topics: Topics, name: str, bootstrap_servers: str) -> None:
     make(bootstrap_servers, f"{name}-feed", 2)
     topics.create_missing(name, [f"{name}-feed"], 4)

@@ -147,7 +147,7 @@ def _say_reply(reply: ReplyMessage) -> None:
 def _parsed(definition: bytes) -> Any:
     try:
         return json.loads(definition)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

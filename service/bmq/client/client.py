@@ -302,7 +302,7 @@ def _output_topic(definition: bytes) -> str:
     """Return the `output_topic` of a definition; "" if it names no topic."""
     try:
         topic = json.loads(definition).get("output_topic")
-    except (ValueError, AttributeError):  # a rejected definition may be no JSON, or no object
+    except (ValueError, AttributeError, RecursionError):  # a rejected definition may be no JSON, or no object
         return ""
     return topic if isinstance(topic, str) else ""
 

@@ -246,13 +246,14 @@ _reply_decoder = msgspec.json.Decoder(ReplyMessage)
 _event_decoder = msgspec.json.Decoder(Event)
 _join_event_decoder = msgspec.json.Decoder(JoinEvent)
 _member_decoder = msgspec.json.Decoder(Member)
+_UNREADABLE = (msgspec.DecodeError, ValueError, RecursionError)  # another structure, no UTF-8, nested too deeply
 
 
 def read_reply(value: bytes) -> ReplyMessage | None:
     """Return the reply, or None if the record is not a reply that this version can read."""
     try:
         return _reply_decoder.decode(value)
-    except msgspec.DecodeError:
+    except _UNREADABLE:
         return None
 
 
@@ -260,11 +261,11 @@ def read_event(value: bytes) -> Event | JoinEvent | None:
     """Return the event, or None if the record is not an event of the service."""
     try:
         return _event_decoder.decode(value)
-    except msgspec.DecodeError:
+    except _UNREADABLE:
         pass
     try:
         event = _join_event_decoder.decode(value)
-    except msgspec.DecodeError:
+    except _UNREADABLE:
         return None
     return event if event.readings else None
 
@@ -273,5 +274,5 @@ def read_member(value: bytes) -> Member | None:
     """Return the member, or None if the record is not a member; a null value is not."""
     try:
         return _member_decoder.decode(value)
-    except msgspec.DecodeError:
+    except _UNREADABLE:
         return None

@@ -76,6 +76,9 @@ class KafkaSection(Section):
         taken = [f"{name} ({_NOT_AN_OPTION[name]})" for name in options if name in _NOT_AN_OPTION]
         if taken:
             raise ValueError(f"not to be set here: {'; '.join(taken)}")
+        isolation = options.get("isolation.level")
+        if isolation not in (None, "read_committed", "read_uncommitted"):
+            raise ValueError(f'isolation.level is {isolation!r}: write "read_committed" or "read_uncommitted"')
         return options
 
     def client_options(self) -> dict[str, str]:

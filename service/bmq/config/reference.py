@@ -53,13 +53,15 @@ BMQ_KAFKA__OPTIONS='{"security.protocol": "SASL_SSL"}'
 
 - **Both know** `security.protocol`, `sasl.mechanism`, `client.id`, `client.rack`, `fetch.max.bytes`,
   `max.partition.fetch.bytes`, `fetch.min.bytes`, `session.timeout.ms`, `linger.ms`, `batch.size`,
-  `compression.type`, `acks`, `ssl.key.password`, `ssl.keystore.location`, `ssl.keystore.password`.
+  `compression.type`, `acks`, `isolation.level`, `ssl.key.password`, `ssl.keystore.location`, `ssl.keystore.password`.
 - **Only the JVM knows** `sasl.jaas.config`, `ssl.truststore.*`, `ssl.keystore.type` and names that end in
   `.class`, `.classes` or `.handler`. They are kept from librdkafka, which would refuse to start.
 - **Only librdkafka knows** `sasl.username`, `sasl.password` and `ssl.ca.location`. The JVM warns and
   goes on.
 - So a broker with SASL needs both `sasl.jaas.config` and `sasl.username` with `sasl.password`, and one with a
   certificate authority of its own both `ssl.truststore.location` and `ssl.ca.location`.
+- **Transactions**: `isolation.level` is `read_committed` unless you set it. With `read_uncommitted`, both clients also
+  read the records of transactions that are open or aborted.
 - **Refused**, since the service or Spark sets them: `bootstrap.servers`, `auto.offset.reset`,
   `enable.auto.commit`, `group.id`, `interceptor.classes`, and the serializers and deserializers.
 - **Secrets**: the value of an option whose name contains `password`, `secret`, `jaas`, `token` or

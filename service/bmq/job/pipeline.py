@@ -13,18 +13,20 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from bmq.config import Config
+from bmq.config import Config, KafkaSection
 from bmq.job.checkpoint import Origin
 from bmq.job.decode import FRAME_DDL, decode_control, decode_readings
 from bmq.job.output import OUTPUT_DDL, headers_column
 from bmq.job.plan import Plan
 from bmq.job.stateful import ShardProcessor
+from bmq.kafka_io.connect import ISOLATION, ISOLATION_OPTION
 
 # One poll fetches as many records as a task reads in some milliseconds, so that a task seldom blocks on the broker.
 READ_OPTIONS = {
     "kafka.max.poll.records": "50000",
     "kafka.max.partition.fetch.bytes": "16777216",
     "kafka.fetch.max.bytes": "67108864",
+    f"kafka.{ISOLATION_OPTION}": ISOLATION,
 }
 
 # Large requests: with the producer's defaults a request holds 16 kB, and requests took a tenth of all time. The linger
@@ -71,13 +73,18 @@ def start_pipeline(spark: SparkSession, config: Config, origin: Origin, plan: Pl
     return writer.start()
 
 
+def read_options(kafka: KafkaSection) -> dict[str, str]:
+    """Return the options of Spark's Kafka source; an option of the configuration replaces one of the service."""
+    return {**READ_OPTIONS, **kafka.spark_options()}
+
+
 def _control_frames(spark: SparkSession, config: Config, origin: Origin, plan: Plan) -> DataFrame:
     starts = {config.topics.control: {"0": EARLIEST}}
     if plan.clock_topic is not None:
         starts[plan.clock_topic] = {str(partition): offset for partition, offset in origin.clock_start.items()}
     records = (
         spark.readStream.format("kafka")
-        .options(**{**READ_OPTIONS, **config.kafka.spark_options()})
+        .options(**read_options(config.kafka))
         .option("subscribe", ",".join(starts))
         .option("startingOffsets", json.dumps(starts))
         # Compaction and retention remove offsets, and a recreated topic restarts them; neither loses a reading.
@@ -91,7 +98,7 @@ def _control_frames(spark: SparkSession, config: Config, origin: Origin, plan: P
 def _reading_frames(spark: SparkSession, config: Config, origin: Origin, plan: Plan) -> DataFrame:
     records = (
         spark.readStream.format("kafka")
-        .options(**{**READ_OPTIONS, **config.kafka.spark_options()})
+        .options(**read_options(config.kafka))
         .option("subscribe", ",".join(feed.topic for feed in plan.feeds.values()))
         .option("startingOffsets", json.dumps(_by_topic(plan, origin.start_offsets)))
         .option("maxOffsetsPerTrigger", config.job.max_readings_per_batch)

@@ -262,10 +262,18 @@ def failure_sentence(report: str) -> str:
             "The streaming query stopped: Kafka no longer has records that the checkpoint has not read yet (retention, "
             "or a topic made anew). Set job.checkpoint to a new folder to go on from what is there."
         )
+    unreadable = re.search(r"Record at topic \S+ partition \d+ offset \d+ has timestamp value -?\d+", report)
+    if unreadable:  # only under spark-submit, where `record_rows` is not on the class path
+        return (
+            f"The streaming query stopped. {unreadable[0]}, which Spark cannot read. Run the service without "
+            "spark-submit on this checkpoint until it is past the record, and set "
+            "message.timestamp.type=LogAppendTime on the topic."
+        )
     python = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception|Invalid)\w*: .+$", report, re.MULTILINE)
     lines = [line.strip() for line in report.splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith(("Caused by:", "pyspark.", "java.", "org."))]
-    last = (python or causes or lines or ["no report"])[-1]
+    stated = re.findall(r"terminated with exception: (.+)", report)  # the last lines of a report are Spark's plan
+    last = (python or causes or stated or lines or ["no report"])[-1]
     return (
         f"The streaming query failed: {last[:500]} Nothing is lost: the checkpoint is at the last whole batch. "
         "BMQ_DEBUG=1 shows the whole report."

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 from uuid import uuid4
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from bmq.errors import SetupError
@@ -35,6 +35,11 @@ LEADERLESS = frozenset(
         KafkaError.UNKNOWN_TOPIC_OR_PART,
     }
 )
+
+# The option that decides whether a client reads the records of transactions that were aborted, or are still open.
+# Spark's clients and librdkafka have different defaults, so the service passes its own to both.
+ISOLATION_OPTION = "isolation.level"
+ISOLATION = "read_committed"
 
 Options = Mapping[str, str]
 Answer = TypeVar("Answer")
@@ -68,9 +73,17 @@ def consumer(options: Options) -> Consumer:
         "enable.auto.commit": "false",
         "enable.partition.eof": "true",
         "auto.offset.reset": "earliest",
+        ISOLATION_OPTION: ISOLATION,
     }
     with explained(options):
         return Consumer(own | dict(options), logger=_LOG)
+
+
+def isolation_level(options: Options) -> IsolationLevel:
+    """Return the isolation level of a consumer with these options, for a client that only asks for offsets."""
+    if options.get(ISOLATION_OPTION, ISOLATION) == ISOLATION:
+        return IsolationLevel.READ_COMMITTED
+    return IsolationLevel.READ_UNCOMMITTED
 
 
 def patiently(ask: Callable[[], Answer]) -> Answer:

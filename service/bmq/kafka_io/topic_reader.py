@@ -82,7 +82,9 @@ class TopicReader:
     def to_end(self) -> Iterator[Message]:
         """Return all records up to the end of every partition.
 
-        Compaction leaves gaps in the offsets, so the broker's end-of-partition signal decides, not a count of records.
+        Compaction, aborted records and the markers of transactions leave gaps in the offsets. So the broker's
+        end-of-partition signal decides, not a count of records. If a transaction is open, the partition ends at its
+        first record.
 
         Raises
         ------

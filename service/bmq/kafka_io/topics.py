@@ -17,7 +17,14 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it re-expor
 )
 
 from bmq.errors import SetupError
-from bmq.kafka_io.connect import CONNECT_TIMEOUT_SECONDS, Options, admin_client, explained, patiently
+from bmq.kafka_io.connect import (
+    CONNECT_TIMEOUT_SECONDS,
+    Options,
+    admin_client,
+    explained,
+    isolation_level,
+    patiently,
+)
 
 # A mark is useless once the service has read it. If the service does not read a mark within an hour, the clock advances
 # with the next mark instead.
@@ -25,6 +32,8 @@ CLOCK_RETENTION_MS = 3_600_000
 
 BROKER_DEFAULT = -1  # Kafka's own value for "use num.partitions and default.replication.factor of the broker"
 _COMPACTED = {"cleanup.policy": "compact"}
+# For topics whose timestamps nobody needs: the broker's time replaces that of the producer, which may be any number.
+_BROKERS_TIME = {"message.timestamp.type": "LogAppendTime"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +108,10 @@ class Topics:
                 "in one only. Name another under [topics] in the configuration, "
                 "or delete this one, set job.checkpoint to a new folder, and put the queries again."
             )
-        wanted = [NewTopic(control, 1, BROKER_DEFAULT, config=_COMPACTED)]
+        wanted = [NewTopic(control, 1, BROKER_DEFAULT, config=_COMPACTED | _BROKERS_TIME)]
         if clock is not None:
-            wanted.append(NewTopic(clock, 1, BROKER_DEFAULT, config={"retention.ms": str(CLOCK_RETENTION_MS)}))
+            retention = {"retention.ms": str(CLOCK_RETENTION_MS)}
+            wanted.append(NewTopic(clock, 1, BROKER_DEFAULT, config=retention | _BROKERS_TIME))
         if membership is not None:
             wanted.append(NewTopic(membership, n_partitions, BROKER_DEFAULT, config=_COMPACTED))
         wanted += [NewTopic(name, n_partitions, BROKER_DEFAULT) for name in dict.fromkeys(others)]
@@ -117,7 +127,11 @@ class Topics:
         return self._offsets(names, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
 
     def end_offsets(self, names: Iterable[str]) -> dict[str, dict[int, int]]:
-        """Return, for each existing topic, the offset of each partition's next record."""
+        """Return, for each existing topic, the offset of each partition's next record.
+
+        That is the first record of an open transaction, if there is one: a consumer of committed records reads on from
+        there when the transaction ends. Spark fails on a start that is beyond what it may read.
+        """
         return self._offsets(names, OffsetSpec.latest())  # type: ignore[no-untyped-call]
 
     def _offsets(self, names: Iterable[str], which: OffsetSpec) -> dict[str, dict[int, int]]:
@@ -130,7 +144,9 @@ class Topics:
 
     def _ask_offsets(self, wanted: dict[TopicPartition, OffsetSpec]) -> dict[str, dict[int, int]]:
         offsets: dict[str, dict[int, int]] = {}
-        futures = self._admin.list_offsets(wanted, request_timeout=CONNECT_TIMEOUT_SECONDS)
+        futures = self._admin.list_offsets(
+            wanted, request_timeout=CONNECT_TIMEOUT_SECONDS, isolation_level=isolation_level(self._options)
+        )
         for at, future in futures.items():
             offsets.setdefault(at.topic, {})[at.partition] = future.result().offset
         return offsets

@@ -21,7 +21,8 @@ from bmq.wire.numeral import Numeral
 
 MAX_NESTING = 100  # of lists and objects; the parser would meet Python's own limit at about 1,000
 
-_BRACKET_OR_STRING = re.compile(r'[\[\]{}]|"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+# A string may lack its closing quote: otherwise the search would run to the end of the text from each of its quotes.
+_BRACKET_OR_STRING = re.compile(r'[\[\]{}]|"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 
 
 class JsonRecords:

@@ -23,6 +23,7 @@ class _Mark(msgspec.Struct, frozen=True, omit_defaults=True):
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(_Mark)
+_NO_MARK = (msgspec.DecodeError, ValueError, RecursionError)  # another structure, no UTF-8, nested too deeply
 
 
 def render_mark(feed: str, event_time: int | None) -> bytes:
@@ -37,6 +38,6 @@ def parse_mark(value: bytes | None) -> tuple[str, int | None] | None:
     """
     try:
         mark = _decoder.decode(value or b"")
-    except msgspec.DecodeError:
+    except _NO_MARK:
         return None
     return mark.feed, mark.event_time

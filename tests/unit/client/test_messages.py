@@ -224,7 +224,10 @@ def test_what_a_later_service_adds_does_not_stop_this_client(added: dict[str, ob
 
 @pytest.mark.parametrize(
     "value",
-    [b"", b"null", b"[]", b"{}", b"\xff", b'{"event_id": 1}', json.dumps(without(JOIN, "left", "right")).encode()],
+    [
+        *(b"", b"null", b"[]", b"{}", b"\xff", b'{"event_id": 1}', b'{"query_id": "\xff"}', b'{"a": ' + b"[" * 100_000),
+        json.dumps(without(JOIN, "left", "right")).encode(),
+    ],
 )
 def test_what_is_no_event_is_none(value: bytes) -> None:
     assert read_event(value) is None

@@ -292,6 +292,10 @@ def test_what_the_documents_name_is_taken(load: Load, text: str) -> None:
         ('index = "grid"', "feeds.line.index = \"grid\": must be 'auto', 'region_segments'"),
         ('index = "nd_bmq"', 'feeds.line: index = "nd_bmq" is not for 1 dimension; take one of "auto", "region_'),
         ('[kafka.options]\n"group.id" = "g"', "kafka.options: not to be set here: group.id (leave it out"),
+        (
+            '[kafka.options]\n"isolation.level" = "committed"',
+            'kafka.options: isolation.level is \'committed\': write "read_committed" or "read_uncommitted"',
+        ),
     ],
 )
 def test_a_value_against_its_rule_is_told_with_the_rule(load: Load, text: str, told: str) -> None:

@@ -39,3 +39,25 @@ def test_lost_records_are_not_told_as_nothing_lost() -> None:
 
     assert "no longer has records" in sentence
     assert "Nothing is lost" not in sentence
+
+
+def jvm_report(fault: str) -> str:
+    return (
+        f"[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: {fault} SQLSTATE: XXKST\n"
+        "=== Streaming Query ===\nCurrent State: ACTIVE\n\nLogical Plan:\n   +- LocalRelation <empty>"
+    )
+
+
+def test_a_fault_of_the_jvm_is_told_and_not_the_plan() -> None:
+    sentence = failure_sentence(jvm_report("No space left on device"))
+
+    assert sentence.startswith("The streaming query failed: No space left on device")
+
+
+def test_a_timestamp_that_spark_cannot_read_is_told_with_its_place_and_a_way_out() -> None:
+    place = "Record at topic line partition 0 offset 7 has timestamp value -4611686018427387904"
+
+    sentence = failure_sentence(jvm_report(f"{place} that overflows when converting.\nEnsure"))
+
+    assert sentence.startswith(f"The streaming query stopped. {place}, which")
+    assert "LogAppendTime" in sentence

@@ -21,6 +21,8 @@ def test_what_is_no_mark_is_passed_over() -> None:
         None,
         b"",
         b"\xff",
+        b'{"feed": "\xff"}',
+        b'{"else": ' + b"[" * 100_000,
         b"[]",
         b"{}",
         b'{"feed": 1}',

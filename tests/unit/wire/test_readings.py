@@ -209,6 +209,12 @@ def test_nesting_up_to_the_limit_is_read() -> None:
     assert reading(LINE, '{"id":"a","ts":1,"x":2,"other":"' + "[" * 1000 + '"}') == ("a", 1, [2.0])
 
 
+@pytest.mark.timeout(30)
+def test_a_record_of_many_quotes_without_an_end_is_refused_at_once() -> None:
+    # A search for the end of the string from each of its quotes takes minutes.
+    assert bad(LINE, "[" * 101 + '\\"' * 500_000).code == "too_large"
+
+
 def test_of_several_faults_the_first_in_a_fixed_order_counts() -> None:
     assert bad(PLANE, '{"id":[],"ts":1e999,"y":null}').code is DeadLetterCode.WRONG_TYPE
     assert bad(PLANE, '{"id":"a","ts":1e999,"y":[]}').code is DeadLetterCode.NOT_FINITE
