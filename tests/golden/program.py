@@ -24,7 +24,7 @@ FEEDS = {
         Feed("tagged", "tagged", "id", ("x",), event_time="ts", attributes=_ATTRIBUTES),
         Feed("plane", "plane", "id", ("x", "y"), event_time="ts", attributes=("group",)),
         Feed("cube", "cube", "id", ("x", "y", "z"), index=IndexKind.SCAN),
-        Feed("globe", "globe", "id", ("lon", "lat"), event_time="ts", lonlat=True),
+        Feed("globe", "globe", "id", ("lon", "lat"), event_time="ts", event_time_unit=None, lonlat=True),
         Feed("sheet", "sheet", "@key", ("x",), event_time="ts", format=Format.CSV),
         Feed("table", "table", "id", ("x",), event_time="ts", format=Format.CSV, attributes=("group",)),
         Feed("tardy", "tardy", "id", ("x",), event_time="ts", attributes=("group",), max_lateness_ms=5_000),

@@ -21,7 +21,8 @@ STREAMS = {"left": [f"l{n}" for n in range(6)], "right": [f"r{n}" for n in range
 N_ROUNDS = 12
 # What the kill meets is read by the next process, which knows all streams of the rounds before from the state only.
 KILL_AFTER_ROUNDS = (3, 8)
-FEEDS = {"left": {"dimensions": ["price"], "join": True}, "right": {"dimensions": ["price"], "join": True}}
+FEED = {"dimensions": ["price"], "event_time_unit": "ms", "join": True}
+FEEDS = {"left": FEED, "right": FEED}
 # Whole numbers, as prices are, so that bands begin and end at differences that occur.
 BANDS = {f"b{n}": (n - 4, n - 2) for n in range(8)}
 JOIN = {"kind": "band_join", "left": "left", "right": "right", "on": {"left": "price", "right": "price"}}

@@ -25,7 +25,7 @@ QUERIES = {f"q{n}": {"kind": "border", "feed": "line", "region": {"box": {"x": [
 
 def test_kills_lose_nothing_and_double_nothing(bootstrap_servers: str, tmp_path: Path) -> None:
     run = tmp_path.name.replace("_", "-")
-    config, _ = write_config(tmp_path, run, bootstrap_servers, {"line": {"dimensions": ["x"]}})
+    config, _ = write_config(tmp_path, run, bootstrap_servers, {"line": {"dimensions": ["x"], "event_time_unit": "ms"}})
     Topics({"bootstrap.servers": bootstrap_servers}).create_missing(f"{run}-control", [f"{run}-line"], 1)
     producer = Producer({"bootstrap.servers": bootstrap_servers})
     oracle = Oracle({"line": ("x",)})

@@ -46,6 +46,7 @@ from bmq.records.queries import Region as Region
 from bmq.records.queries import RegionQuery as RegionQuery
 from bmq.records.queries import Shape as Shape
 from bmq.records.queries import ShapeKind as ShapeKind
+from bmq.records.queries import TimeUnit as TimeUnit
 from bmq.records.queries import Where as Where
 from bmq.records.state import Clock as Clock
 from bmq.records.state import Delta as Delta

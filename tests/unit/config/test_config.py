@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException, Producer
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 from bmq.config import Config, load_config
 from bmq.config.reference import reference
 from bmq.errors import ConfigError
-from bmq.records import Feed, Format, IndexKind
+from bmq.records import Feed, Format, IndexKind, TimeUnit
 
 ROOT = Path(__file__).parents[3]
 LINE = """
@@ -23,6 +24,9 @@ dimensions = ["x"]
 """
 
 Load = Callable[..., Config]
+
+# What a configuration says of a feed that says nothing itself.
+DEFAULTS: dict[str, Any] = {"max_future_ms": 3_600_000, "event_time_unit": None}
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +58,7 @@ def faults(load: Load, text: str = "", feeds: str = LINE) -> list[str]:
 def test_a_feed_is_all_that_must_be_written(load: Load) -> None:
     config = load()
 
-    assert config.feed_records() == {"line": Feed("line", "line", "id", ("x",))}
+    assert config.feed_records() == {"line": Feed("line", "line", "id", ("x",), **DEFAULTS)}
     assert config.kafka.bootstrap_servers is None
     assert config.topics.control == "bmq.control"
     assert config.topics.dead_letter == "bmq.dead-letter"
@@ -67,8 +71,23 @@ def test_a_feed_record_has_everything_that_the_other_layers_need(load: Load) -> 
     config = load('event_time = "ts"\nformat = "csv"\nattributes = ["group"]\nindex = "scan"')
 
     assert config.feed_records()["line"] == Feed(
-        "line", "line", "id", ("x",), event_time="ts", format=Format.CSV, attributes=("group",), index=IndexKind.SCAN
+        "line",
+        "line",
+        "id",
+        ("x",),
+        event_time="ts",
+        format=Format.CSV,
+        attributes=("group",),
+        index=IndexKind.SCAN,
+        **DEFAULTS,
     )
+
+
+@pytest.mark.parametrize("unit", TimeUnit)
+def test_the_unit_of_time_and_no_limit_of_the_future_reach_the_other_layers(load: Load, unit: TimeUnit) -> None:
+    feed = load(f'event_time_unit = "{unit}"\nmax_future = "off"').feed_records()["line"]
+
+    assert (feed.event_time_unit, feed.max_future_ms) == (unit, None)
 
 
 def test_durations_space_and_join_reach_the_other_layers(load: Load) -> None:
@@ -83,6 +102,7 @@ def test_durations_space_and_join_reach_the_other_layers(load: Load) -> None:
         stream_ttl = "1h"
         idle_advance = "30s"
         max_future = "2d"
+        event_time_unit = "ns"
         join = true
         """
     )
@@ -98,6 +118,7 @@ def test_durations_space_and_join_reach_the_other_layers(load: Load) -> None:
         idle_advance_ms=30_000,
         max_future_ms=172_800_000,
         join=True,
+        event_time_unit=TimeUnit.NS,
     )
 
 
@@ -138,7 +159,7 @@ def test_the_environment_wins_over_the_file(load: Load, monkeypatch: pytest.Monk
     config = load("[job]\nshards = 2\ncheckpoint = 'here'")
 
     assert (config.job.shards, config.job.checkpoint) == (8, "here")
-    assert config.feed_records()["line"] == Feed("line", "other", "id", ("x", "y"))
+    assert config.feed_records()["line"] == Feed("line", "other", "id", ("x", "y"), **DEFAULTS)
 
 
 def test_a_feed_can_come_from_the_environment_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +167,7 @@ def test_a_feed_can_come_from_the_environment_alone(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("BMQ_FEEDS__S17_LINE__STREAM_ID", "@key")
     monkeypatch.setenv("BMQ_FEEDS__S17_LINE__DIMENSIONS", '["x"]')
 
-    assert load_config(None).feed_records() == {"s17_line": Feed("s17_line", "1.10", "@key", ("x",))}
+    assert load_config(None).feed_records() == {"s17_line": Feed("s17_line", "1.10", "@key", ("x",), **DEFAULTS)}
 
 
 def test_a_misspelt_section_in_a_variable_is_a_fault(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,6 +268,8 @@ def test_what_is_not_built_yet_is_refused_by_name(load: Load, text: str, option:
         "join = true",
         'max_lateness = "0ms"',
         'max_future = "0s"',
+        'max_future = "off"',
+        'event_time_unit = "s"',
         '[topics]\nmembership = "bmq.membership"',
         '[job]\ntrigger = "1 second"\ndelivery = "at_least_once"',
         '[job]\ntrigger = "available_now"\nshards = 1024\nstarting_offsets = "earliest"',
@@ -268,6 +291,9 @@ def test_what_the_documents_name_is_taken(load: Load, text: str) -> None:
         ('max_lateness = "5 minutes"', 'feeds.line.max_lateness = "5 minutes": a duration is a whole number'),
         ("max_lateness = 5", "feeds.line.max_lateness = 5: a duration is a whole number with ms, s, m, h or d; write"),
         ('max_future = "-1s"', 'feeds.line.max_future = "-1s": a duration is a whole number'),
+        ('max_future = "OFF"', '"off" sets no limit'),
+        ("max_future = false", "feeds.line.max_future = false: a duration is"),
+        ('event_time_unit = "sec"', "feeds.line.event_time_unit = \"sec\": must be 's', 'ms', 'us' or 'ns'"),
         ('max_future = "3652060d"', 'feeds.line.max_future = "3652060d": a duration is at most 3652059d'),
         ('stream_ttl = "0s"', 'feeds.line.stream_ttl = "0s": this duration must be above zero'),
         ('idle_advance = "0m"', 'feeds.line.idle_advance = "0m": this duration must be above zero'),

@@ -11,6 +11,7 @@ from bmq.engines.feed.crossing_records import numbered
 from bmq.engines.feed.level_queries import Levels
 from bmq.engines.scope.conditions import Conditions
 from bmq.records import Feed, Kind, Region, RegionQuery
+from tests.oracle_queries import time_text
 from tests.pure_service import PureService
 
 pytestmark = pytest.mark.unit
@@ -127,7 +128,7 @@ def test_commands_tell_nothing_of_level_queries_and_end_or_begin_what_border_que
 def test_a_reading_at_the_due_of_its_query_is_told_and_a_later_one_of_the_same_batch_is_not(
     definition: dict[str, Any],
 ) -> None:
-    service = service_with(q=definition | {"expires_at": 5}, r=definition)
+    service = service_with(q=definition | {"expires_at": time_text(5)}, r=definition)
 
     assert read(service, reading(6, 1.0, "b"), reading(5, 1.0), reading(7, 1.0)) == [
         "q a@5",
