@@ -21,8 +21,8 @@ from bmq.client import Client
 from bmq.config import TopicsSection, load_config
 from bmq.kafka_io.connect import admin_client
 from bmq.kafka_io.topics import Topics
+from bmq.wire.event_times import LAST_EVENT_TIME_MS
 from bmq.wire.readings import Decoder
-from bmq.wire.readings_exact import LAST_EVENT_TIME_MS
 from tests.conformance.service import Service, topic_names, write_config
 from tests.kafka_records import read_all
 from tests.transactions import Transaction
