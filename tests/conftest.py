@@ -38,6 +38,9 @@ _stderr = pytest.StashKey[int]()
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# The JVMs of tests end after some minutes at most, so optimised code costs them more to compile than it saves.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+
 
 def pytest_configure(config: pytest.Config) -> None:
     # A copy, since during a test pytest replaces descriptor 2 by a file that a hanging test never shows.
