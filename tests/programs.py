@@ -190,7 +190,10 @@ def lines_of(batches: Sequence[Batch]) -> str:
 
 
 def run(service: PureService, batches: Iterable[Batch]) -> None:
-    """Let the service process all batches."""
+    """Let the service process all batches; check its monitors after each, and its standbys at the end.
+
+    The checks take half of the time. A standby that takes over is a monitor, and checked after the next batch.
+    """
     for batch in batches:
         if batch.restart == "snapshot":
             service.restart_from_snapshot()
@@ -202,6 +205,7 @@ def run(service: PureService, batches: Iterable[Batch]) -> None:
                 values[item.feed].setdefault(item.partition, []).append(item.value)
         service.run_batch([(command.query_id, command.value) for command in batch.commands], values, batch.marks)
         service.check()
+    service.check_standbys()
 
 
 def tell(oracle: Oracle, batches: Iterable[Batch]) -> None:

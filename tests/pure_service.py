@@ -108,9 +108,14 @@ class PureService:
         self._monitors, self._standbys = self._standbys, self._monitors
 
     def check(self) -> None:
-        """Check the invariants of every monitor and standby."""
-        for monitor in [*self._monitors, *self._standbys]:
+        """Check the invariants of every monitor."""
+        for monitor in self._monitors:
             monitor._check()
+
+    def check_standbys(self) -> None:
+        """Check the invariants of every standby."""
+        for standby in self._standbys:
+            standby._check()
 
     def _take(self, frames: Frames, result: ShardResult) -> None:
         self.n_late += sum(result.late.values())

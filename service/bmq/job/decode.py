@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from enum import IntEnum
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -148,10 +149,12 @@ def decode_readings(plan: Plan) -> Arrow:
     """
 
     def decode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        decoders = {topic: _FeedDecoder(plan, feed) for topic, feed in plan.feed_by_topic().items()}
+        feeds = plan.feed_by_topic()
+        # Only when it is needed: a decoder of each of some hundred feeds would take longer than the task's records.
+        decoder_of = cache(lambda topic: _FeedDecoder(plan, feeds[topic]))
         for batch in batches:
             if batch.num_rows:
-                yield decoders[batch.column("topic")[0].as_py()].decode(batch)
+                yield decoder_of(batch.column("topic")[0].as_py()).decode(batch)
 
     return decode
 

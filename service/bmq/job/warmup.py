@@ -8,6 +8,7 @@ that needs other kernels. This module names no kernel; a test finds kernels that
 import json
 import time
 from collections.abc import Mapping
+from functools import cache
 from itertools import islice, product
 from typing import Any
 
@@ -208,8 +209,7 @@ def _definition(feed: Feed, hi: float, streams: list[str] | None) -> bytes:
 
 
 def _advance(monitor: Monitor, feed: Feed, n: int) -> int:
-    keys = pa.array([_stream_id(i).encode() for i in range(n)], pa.binary())
-    values = pa.array([_record(feed, i) for i in range(n)], pa.binary())
+    keys, values = _records(feed, n)
     record_times = np.full(n, 1_700_000_000_000, dtype=np.int64)
     readings = Decoder(feed).decode(keys, values, record_times).readings
     if feed.max_lateness_ms:
@@ -223,6 +223,13 @@ def _advance(monitor: Monitor, feed: Feed, n: int) -> int:
     (frame,) = pack_readings(with_partition(readings, 0), n_shards=1)
     joined = monitor.join({feed.name: concat([unpack_readings(frame)])})
     return n_events + _render_pairs(joined.pairs)
+
+
+@cache
+def _records(feed: Feed, n: int) -> tuple[pa.BinaryArray, pa.BinaryArray]:
+    """Return keys and values of n records; kept, because to make many takes longer than to decode them."""
+    keys = pa.array([_stream_id(i).encode() for i in range(n)], pa.binary())
+    return keys, pa.array([_record(feed, i) for i in range(n)], pa.binary())
 
 
 def _stream_id(i: int) -> str:
