@@ -90,7 +90,7 @@ class Query:
 
     @property
     def is_level(self) -> bool:
-        """Whether every reading inside is told, and not where it comes in and goes out."""
+        """Whether every reading inside is emitted, and not where it comes in and goes out."""
         return self.kind in ("match", "select")
 
     @property

@@ -339,8 +339,8 @@ def join_programs_in_order(draw: st.DrawFn) -> list[Batch]:
         for _ in range(draw(st.integers(0, 4))):
             time += draw(st.sampled_from([1, 1, 2, 4]))
             silent_first = sorted(with_clock, key=lambda feed: (ALL_FEEDS[feed].stream_ttl is None, feed))
-            told = [one for one in silent_first if ALL_FEEDS[one].stream_ttl is not None or draw(st.booleans())]
-            items += [Mark(feed, time) for feed in told]
+            emitted = [one for one in silent_first if ALL_FEEDS[one].stream_ttl is not None or draw(st.booleans())]
+            items += [Mark(feed, time) for feed in emitted]
             items += draw(_items_of_a_time(world, time))
             with_clock |= {item.feed for item in items if isinstance(item, Arrival)}
         batches.append(Batch(tuple(draw(st.lists(commands(world, in_force), max_size=3))), tuple(items)))

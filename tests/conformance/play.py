@@ -105,7 +105,7 @@ def _send(backend: Backend, plays: Sequence["_Play"], steps: Sequence[Step | Non
 
 
 class _Play:
-    """One scenario under way: what it has been told since its last checks, and what differed so far."""
+    """One scenario under way: what was emitted since its last checks, and what differed so far."""
 
     def __init__(self, scenario: Scenario, delay: int) -> None:
         self._scenario = scenario
@@ -173,7 +173,7 @@ class _Play:
         return query_id.removeprefix(self._scenario.prefix)
 
 
-def _compare(told: dict[str, list[str]], expected: dict[str, list[str]]) -> Iterable[str]:
-    for stream in sorted(told.keys() | expected.keys()):
-        if told.get(stream, []) != expected.get(stream, []):
-            yield f"of {stream} came {told.get(stream, [])}, expected {expected.get(stream, [])}"
+def _compare(emitted: dict[str, list[str]], expected: dict[str, list[str]]) -> Iterable[str]:
+    for stream in sorted(emitted.keys() | expected.keys()):
+        if emitted.get(stream, []) != expected.get(stream, []):
+            yield f"of {stream} came {emitted.get(stream, [])}, expected {expected.get(stream, [])}"

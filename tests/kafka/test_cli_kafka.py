@@ -226,7 +226,7 @@ def test_ctrl_c_is_the_usual_end_of_events(bmq: Bmq, place: Place, config: Path)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_broker_command_serves_until_it_is_told_to_end(number: signal.Signals, tmp_path: Path) -> None:
+def test_the_broker_command_serves_until_it_gets_a_signal(number: signal.Signals, tmp_path: Path) -> None:
     (port,) = free_ports(1)
 
     with process("broker", "--port", str(port), "--dir", str(tmp_path / "kafka")) as broker:

@@ -201,7 +201,7 @@ def test_a_unit_that_does_not_fit_is_refused() -> None:
     far = np.array([[0.0, 1e12]])
     with pytest.raises(ValueError, match="choose a larger unit"):
         line_around(far, far + 1)
-    with pytest.raises(ValueError, match="cannot be told apart"):
+    with pytest.raises(ValueError, match="cannot be distinguished"):
         cover(Axis(1e17, 1.0, 5), far[0], far[0] + 1)
 
 

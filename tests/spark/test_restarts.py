@@ -132,13 +132,13 @@ def test_kills_lose_nothing_and_double_nothing(played: Played) -> None:
 
 
 def test_kills_lose_no_pair_and_no_reading(played: Played) -> None:
-    told, definition = joins_by_hand.Definition(), played.joins
-    told.tell(played.events)
+    emitted, definition = joins_by_hand.Definition(), played.joins
+    emitted.tell(played.events)
 
-    assert told.pairs == definition.pairs
-    assert told.found == definition.found
-    assert told.selected == definition.selected
-    assert {pair[2] for pairs in told.pairs.values() for pair in pairs} == {"+", "-"}
+    assert emitted.pairs == definition.pairs
+    assert emitted.found == definition.found
+    assert emitted.selected == definition.selected
+    assert {pair[2] for pairs in emitted.pairs.values() for pair in pairs} == {"+", "-"}
 
 
 def events_of(bootstrap_servers: str, topic: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The configuration: what is taken, what is refused, and what a user is told."""
+"""The configuration: what is taken, what is refused, and what a user is shown."""
 
 import os
 import re
@@ -203,8 +203,8 @@ def test_a_variable_for_a_whole_table_must_be_json(
 # What is refused
 
 
-def test_every_fault_is_told_at_once(load: Load) -> None:
-    told = faults(
+def test_every_fault_is_shown_at_once(load: Load) -> None:
+    shown = faults(
         load,
         """
         [feeds.plane]
@@ -221,7 +221,7 @@ def test_every_fault_is_told_at_once(load: Load) -> None:
         """,
     )
 
-    assert [fault.partition(":")[0].partition(" = ")[0] for fault in told] == [
+    assert [fault.partition(":")[0].partition(" = ")[0] for fault in shown] == [
         "topics.events",
         "feeds.plane.stream_id",
         "feeds.plane.max_lateness",
@@ -233,7 +233,7 @@ def test_every_fault_is_told_at_once(load: Load) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "shown"),
     [
         ('[kafka]\nbootstrap_server = "a:1"', 'did you mean "bootstrap_servers"?'),
         ("[feed.x]", 'feed: there is no such option; did you mean "feeds"?'),
@@ -241,10 +241,10 @@ def test_every_fault_is_told_at_once(load: Load) -> None:
         ("[metrics]\nzebra = 1", "metrics.zebra: there is no such option; known here: port"),
     ],
 )
-def test_an_unknown_option_is_answered_with_the_nearest_known_one(load: Load, text: str, told: str) -> None:
+def test_an_unknown_option_is_answered_with_the_nearest_known_one(load: Load, text: str, shown: str) -> None:
     (fault,) = faults(load, text)
 
-    assert told in fault
+    assert shown in fault
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_what_the_documents_name_is_taken(load: Load, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "shown"),
     [
         ('max_lateness = "5 minutes"', 'feeds.line.max_lateness = "5 minutes": a duration is a whole number'),
         ("max_lateness = 5", "feeds.line.max_lateness = 5: a duration is a whole number with ms, s, m, h or d; write"),
@@ -324,10 +324,10 @@ def test_what_the_documents_name_is_taken(load: Load, text: str) -> None:
         ),
     ],
 )
-def test_a_value_against_its_rule_is_told_with_the_rule(load: Load, text: str, told: str) -> None:
+def test_a_value_against_its_rule_is_shown_with_the_rule(load: Load, text: str, shown: str) -> None:
     (fault,) = faults(load, text)
 
-    assert told in fault
+    assert shown in fault
 
 
 def test_a_section_is_a_table(load: Load) -> None:
@@ -337,7 +337,7 @@ def test_a_section_is_a_table(load: Load) -> None:
 
 
 @pytest.mark.parametrize(
-    ("feed", "told"),
+    ("feed", "shown"),
     [
         ('stream_id = "id"\ndimensions = []', "feeds.line.dimensions = []: name at least one"),
         ('stream_id = "id"\ndimensions = "x"', 'feeds.line.dimensions = "x": write a list'),
@@ -348,17 +348,17 @@ def test_a_section_is_a_table(load: Load) -> None:
         ('dimensions = ["x"]', "feeds.line.stream_id is missing; set it or BMQ_FEEDS__LINE__STREAM_ID"),
     ],
 )
-def test_each_field_of_a_feed_has_one_role(load: Load, feed: str, told: str) -> None:
+def test_each_field_of_a_feed_has_one_role(load: Load, feed: str, shown: str) -> None:
     (fault,) = faults(load, feed, feeds='[feeds.line]\ntopic = "line"\n')
 
-    assert fault.startswith(told)
+    assert fault.startswith(shown)
 
 
 @pytest.mark.parametrize("name", ["Line", "a__b", "_a", "a_", "'a.b'"])
 def test_a_feed_has_a_name_that_a_variable_can_hold(load: Load, name: str) -> None:
-    told = faults(load, feeds=LINE.replace("feeds.line", f"feeds.{name}"))
+    shown = faults(load, feeds=LINE.replace("feeds.line", f"feeds.{name}"))
 
-    assert any("a feed's name has" in fault for fault in told)
+    assert any("a feed's name has" in fault for fault in shown)
 
 
 def test_without_a_feed_nothing_starts(load: Load) -> None:
@@ -384,14 +384,14 @@ def test_the_membership_topic_is_no_other_topic(load: Load) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"), [(b"[feeds", "no TOML"), (b"\xff", "no TOML"), (None, "No such file or directory")]
+    ("content", "shown"), [(b"[feeds", "no TOML"), (b"\xff", "no TOML"), (None, "No such file or directory")]
 )
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None, told: str) -> None:
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None, shown: str) -> None:
     path = tmp_path / "bmq.toml"
     if content is not None:
         path.write_bytes(content)
 
-    with pytest.raises(ConfigError, match=f"bmq.toml: {told}"):
+    with pytest.raises(ConfigError, match=f"bmq.toml: {shown}"):
         load_config(path)
 
 
@@ -436,10 +436,10 @@ def test_a_secret_is_never_shown(load: Load) -> None:
     text = "[kafka.options]\n" + "\n".join(f'"{name}" = "{value}"' for name, value in secrets.items())
 
     config = load(text)
-    told = faults(load, text + '\n"group.id" = "g"')
+    shown = faults(load, text + '\n"group.id" = "g"')
 
-    for shown in (repr(config), str(config), repr(config.kafka), "\n".join(told)):
-        assert not re.search(r"\bs[1-4]\b", shown)
+    for text in (repr(config), str(config), repr(config.kafka), "\n".join(shown)):
+        assert not re.search(r"\bs[1-4]\b", text)
     assert config.kafka.options == secrets
 
 

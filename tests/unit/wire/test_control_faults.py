@@ -200,5 +200,5 @@ def test_geojson_that_is_nested_without_end_is_refused() -> None:
         (border(region={"box": {"x": [10, 0]}}, output_topic="mine"), "bad_region"),
     ],
 )
-def test_of_several_faults_the_first_in_the_documented_order_is_told(definition: dict[str, Any], code: str) -> None:
+def test_of_several_faults_the_first_in_the_documented_order_is_shown(definition: dict[str, Any], code: str) -> None:
     assert refused(definition).code == code

@@ -289,7 +289,7 @@ def test_a_fault_is_refused_with_its_code_and_named(value: dict[str, Any], code:
         (band_join(where={"a": 1}, output_topic="mine"), "bad_option"),
     ],
 )
-def test_of_several_faults_the_first_in_the_documented_order_is_told(definition: dict[str, Any], code: str) -> None:
+def test_of_several_faults_the_first_in_the_documented_order_is_shown(definition: dict[str, Any], code: str) -> None:
     assert refused(definition).code == code
 
 
