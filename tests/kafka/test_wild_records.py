@@ -38,7 +38,7 @@ ANY_TIME = {"message.timestamp.before.max.ms": str(LONGEST), "message.timestamp.
 # The service reads `line` by a field for id and event time, `timed` by the record's own key and timestamp.
 # With `idle_advance` it also reads the topic of marks.
 FEEDS: dict[str, dict[str, Any]] = {
-    "line": {"dimensions": ["x"], "idle_advance": "1h"},
+    "line": {"dimensions": ["x"], "event_time_unit": "ms", "idle_advance": "1h"},
     "timed": {"dimensions": ["x"], "stream_id": "@key"},
 }
 SEED = 20_060_509
