@@ -96,7 +96,7 @@ def _ours(values: Float64s, lo: Float64s, hi: Float64s) -> Search:
         n = searched.size
         right, streams, keys = np.full(n, RIGHT, dtype=np.int8), np.arange(n, dtype=np.int32), np.zeros(n, np.int64)
         join.change(right, streams, np.full(n, np.nan), keys)
-        # As a batch does it: from no value to one, what is told is what the search finds.
+        # As a batch does it: from no value to one, what is emitted is what the search finds.
         start = time.thread_time_ns()
         found = join.change(right, streams, searched, keys)
         seconds = (time.thread_time_ns() - start) / 1e9

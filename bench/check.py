@@ -106,8 +106,8 @@ def main() -> None:
             print(f"  {name}: reached {bounds[name].reached:g}. {bounds[name].reason}")
     by_verdict = {word: [name for name in names if verdicts[name] == word] for word in ("missed", "FAILED")}
     n_held = len(names) - sum(map(len, by_verdict.values()))
-    told = "; ".join(f"{word}: {', '.join(found) or 'none'}" for word, found in by_verdict.items())
-    print(f"bench-check {n_held} of {len(names)} hold; {told}")
+    emitted = "; ".join(f"{word}: {', '.join(found) or 'none'}" for word, found in by_verdict.items())
+    print(f"bench-check {n_held} of {len(names)} hold; {emitted}")
     sys.exit(1 if by_verdict["FAILED"] else 0)
 
 

@@ -16,7 +16,6 @@ from bench.workload import PLANE_M, Workload, stream_id
 
 READINGS_PER_SECOND = 3_000
 TICKS_PER_SECOND = 20
-WARM_UP_SECONDS = 20
 TOPIC = "latency"
 
 
@@ -29,10 +28,10 @@ class Latency:
     event_ms_p99: float
 
 
-def measure_latency(bootstrap: str, folder: Path, seconds: int) -> Latency:
+def measure_latency(bootstrap: str, folder: Path, warm_up_seconds: int, seconds: int) -> Latency:
     """Run the service beside a steady producer; return what it took after the warm-up."""
     side_m = 0.1 * 3.1416 / 2 * PLANE_M**2 / (4 * 10_000 * 30)
-    workload = Workload(READINGS_PER_SECOND, WARM_UP_SECONDS + seconds, 10_000, side_m)
+    workload = Workload(READINGS_PER_SECOND, warm_up_seconds + seconds, 10_000, side_m)
     control, events = f"{TOPIC}.control.queries", f"{TOPIC}.events"
     fill_queries(bootstrap, control, workload)
     command = [sys.executable, "-m", "bench.pipeline_run", "latency", bootstrap, TOPIC, "400000"]
@@ -46,7 +45,7 @@ def measure_latency(bootstrap: str, folder: Path, seconds: int) -> Latency:
     try:
         assert service.stdin is not None
         wait_for_line(service, "running")
-        measured_from = produce(bootstrap, workload)
+        measured_from = produce(bootstrap, workload, warm_up_seconds)
         service.stdin.close()  # the run ends when its input does
         batches = json.loads(wait_for_line(service, "["))
     finally:
@@ -75,14 +74,14 @@ def wait_for_line(process: "subprocess.Popen[str]", start: str, limit_seconds: f
     raise RuntimeError(f"the service ended, or took over {limit_seconds} s, before it said {start!r}")
 
 
-def produce(bootstrap: str, workload: Workload) -> int:
+def produce(bootstrap: str, workload: Workload, warm_up_seconds: int) -> int:
     """Send every stream's reading once a second, in even steps; return when the warm-up was over, epoch ms."""
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 2})
     per_tick = READINGS_PER_SECOND // TICKS_PER_SECOND
     begin = time.monotonic()
     measured_from = 0
     for second, (_, xs, ys) in enumerate(workload.rounds()):
-        if second == WARM_UP_SECONDS:
+        if second == warm_up_seconds:
             measured_from = time.time_ns() // 1_000_000
         for tick in range(TICKS_PER_SECOND):
             due = begin + second + tick / TICKS_PER_SECOND

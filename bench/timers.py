@@ -64,9 +64,9 @@ def seconds_to_fire(query: RegionQuery, n_queries: int, n_streams: int, n_rounds
         assert pairs.n_pending == n_queries * n_streams
         settled = int(items.moments.max()) + MINUTES_3_MS + 1
         start = time.thread_time()
-        told = pairs.run(_none(items), settled)
+        emitted = pairs.run(_none(items), settled)
         elapsed = time.thread_time() - start
-        _compare(query, items, told)
+        _compare(query, items, emitted)
         assert pairs.n_pending == 0
         for slot in range(n_queries):
             pairs.forget(slot)
@@ -133,20 +133,20 @@ def _none(items: TrackingItems) -> TrackingItems:
     return TrackingItems(*(getattr(items, name)[..., :0] for name in TrackingItems.__slots__))
 
 
-def _compare(query: RegionQuery, items: TrackingItems, told: TrackingEvents) -> None:
+def _compare(query: RegionQuery, items: TrackingItems, emitted: TrackingEvents) -> None:
     """Each pair has one event, with the time and the value of its crossing."""
     expected = np.lexsort((items.streams, items.queries))
-    found = np.lexsort((told.streams, told.queries))
+    found = np.lexsort((emitted.streams, emitted.queries))
     dues = items.moments[expected] + MINUTES_3_MS
     is_stay = query.pattern is not None
-    np.testing.assert_array_equal(told.queries[found], items.queries[expected])
-    np.testing.assert_array_equal(told.streams[found], items.streams[expected])
-    np.testing.assert_array_equal(told.moments[found], dues)
-    np.testing.assert_array_equal(told.event_times[found], dues if is_stay else items.moments[expected])
-    np.testing.assert_array_equal(told.began[found], items.moments[expected] if is_stay else NEVER)
-    np.testing.assert_array_equal(told.confirmed_times[found], NEVER if is_stay else dues)
-    np.testing.assert_array_equal(told.signs, Sign.NONE if is_stay else Sign.ENTERED)
-    np.testing.assert_array_equal(told.values[:, found], items.values[:, expected])
+    np.testing.assert_array_equal(emitted.queries[found], items.queries[expected])
+    np.testing.assert_array_equal(emitted.streams[found], items.streams[expected])
+    np.testing.assert_array_equal(emitted.moments[found], dues)
+    np.testing.assert_array_equal(emitted.event_times[found], dues if is_stay else items.moments[expected])
+    np.testing.assert_array_equal(emitted.began[found], items.moments[expected] if is_stay else NEVER)
+    np.testing.assert_array_equal(emitted.confirmed_times[found], NEVER if is_stay else dues)
+    np.testing.assert_array_equal(emitted.signs, Sign.NONE if is_stay else Sign.ENTERED)
+    np.testing.assert_array_equal(emitted.values[:, found], items.values[:, expected])
 
 
 def _take(pairs: Trackings) -> None:

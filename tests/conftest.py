@@ -17,7 +17,8 @@ from tests.workers import FOLDERS, FoldersAndFiles
 # The first call of a kernel compiles it and takes most of a second, far over Hypothesis' deadline of 200 ms.
 # Speed is the job of bench/, not of the tests.
 settings.register_profile("dev", deadline=None, max_examples=50)
-settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True)
+# The same examples in each run, so more of them find nothing new; `make nightly` draws others, and 1,000 of them.
+settings.register_profile("ci", deadline=None, max_examples=60, derandomize=True)
 # Without compilation a kernel takes a hundred times as long.
 settings.register_profile("nojit", deadline=None, max_examples=10, derandomize=True)
 # For a night: other examples in each run, so a failure says how to make it again.
@@ -37,6 +38,9 @@ _stderr = pytest.StashKey[int]()
 # A shell that starts tests in the background lets them ignore Ctrl-C, and so would the children that are to end by it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The JVMs of tests end after some minutes at most, so optimised code costs them more to compile than it saves.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 
 def pytest_configure(config: pytest.Config) -> None:

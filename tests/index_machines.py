@@ -36,7 +36,7 @@ def crossings(moves: Moves) -> list[Crossing]:
 
 
 class MatchMachine(RuleBasedStateMachine):
-    """What every index is told and asked: queries come and go, values are looked up."""
+    """What every index is given and asked: queries come and go, values are looked up."""
 
     def __init__(self) -> None:
         super().__init__()

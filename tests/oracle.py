@@ -113,7 +113,7 @@ class Oracle:
         new = Standing(query_id, query, *_due(query, state))
         if query.stream_ttl is not None:
             ends = {stream: last.event_time + query.stream_ttl for stream, last in state.known.items()}
-            new.strangers = {stream for stream, due in ends.items() if state.has_passed(due)}
+            new.strangers = {stream for stream, due in ends.items() if state.has_passed_for(stream, due)}
         is_new = old is None and query_id not in self._joins
         reason = "query_registered" if is_new else "query_updated"
         if query_id in self._joins:
@@ -185,9 +185,9 @@ class Oracle:
         released = state.take(arrived, mark)
         if state.start is not None:
             self._start_ttls(feed, state.start)
-        for reading in released:
-            self._fire(feed, reading.event_time)
-            self._apply(feed, reading)
+        for one in released:
+            self._fire(feed, one.reading.event_time)
+            self._apply(feed, one.reading, one.lag)
         self._fire_settled(feed)
 
     def join(self) -> None:
@@ -206,17 +206,17 @@ class Oracle:
             if tracking.visit != "no"
         }
 
-    def _apply(self, feed: str, reading: Reading) -> None:
+    def _apply(self, feed: str, reading: Reading, lag: int) -> None:
         """Apply one reading: passes, leaves, enters, transitions, then what fits, each by query id."""
         state, stream = self._states[feed], reading.stream
         if state.feed.lonlat and reading.value[0] == 180:
             reading = replace(reading, value=(-180.0, reading.value[1]))
         last = state.known.get(stream)
-        if last is not None and reading.event_time < last.event_time:
+        if state.is_late(reading):
             state.n_late += 1
             return
         state.known[stream] = reading
-        state.happenings.append(Happening(reading.event_time, False, feed, reading))
+        state.happenings.append(Happening(reading.event_time, False, feed, reading, lag))
         passes: list[tuple[Fraction, int, Standing, Cause]] = []
         left: list[tuple[Standing, Cause]] = []
         entered: list[tuple[Standing, Cause]] = []
@@ -270,7 +270,10 @@ class Oracle:
             self._fire(feed, settled)
 
     def _fire(self, feed: str, before: int) -> None:
-        """Fire everything due before the readings of a time, by moment, turn and query."""
+        """Fire everything that is over and due before the readings of a time, by moment, turn and query.
+
+        The timers of a stream go by its own time, the lives of queries by the settled time.
+        """
         while timers := [timer for timer in self._timers(feed) if timer[:2] < (before, Turn.READING)]:
             timer = min(timers)
             query_id, stream = timer.query_id.decode(), timer.stream
@@ -287,7 +290,17 @@ class Oracle:
                 self._states[feed].happenings.append(Happening(timer.due, True, feed, last))
 
     def _timers(self, feed: str) -> Iterator[Timer]:
-        """Yield everything that is due at a time."""
+        """Yield everything that is over at the end of this batch."""
+        state = self._states[feed]
+        for timer in self._timers_of_streams(feed):
+            if state.has_passed_for(timer.stream, timer.due):
+                yield timer
+        for standing in self._on(feed):
+            if standing.due is not None and state.has_passed(standing.due):
+                yield Timer(standing.due, Turn.QUERY_EXPIRY, standing.query_id.encode(), "")
+
+    def _timers_of_streams(self, feed: str) -> Iterator[Timer]:
+        """Yield everything that happens to a stream unless a reading prevents it."""
         state = self._states[feed]
         for stream, last in state.known.items():
             if state.feed.stream_ttl is not None:
@@ -301,8 +314,6 @@ class Oracle:
             if query.stream_ttl is not None:
                 for stream in state.known.keys() - standing.strangers:
                     yield Timer(state.known[stream].event_time + query.stream_ttl, Turn.STREAM_EXPIRY, query_id, stream)
-            if standing.due is not None:
-                yield Timer(standing.due, Turn.QUERY_EXPIRY, query_id, "")
 
     def _forget_for(self, standing: Standing, stream: str, due: int) -> None:
         """Let a stream be unknown to a query because it was silent."""

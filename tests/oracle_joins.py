@@ -71,6 +71,8 @@ class Joins:
         self._standing: dict[str, StandingJoin] = {}
         self._known: dict[str, dict[str, Reading]] = defaultdict(dict)
         self._applied: dict[str, list[Reading]] = defaultdict(list)
+        self._lags: dict[str, list[int]] = defaultdict(list)  # of each reading in `_applied`, in windows
+        self._partners: dict[str, set[str]] = {}  # feed -> the feeds of its window joins at the begin of the batch
         self._n_gone: Counter[str] = Counter()  # how many of `_applied` are out of all windows
 
     def __contains__(self, query_id: str) -> bool:
@@ -133,6 +135,10 @@ class Joins:
             starts = [state.start for state in self._of(standing.query) if state.start is not None]
             if standing.awaits_clock and starts and standing.query.ttl is not None:
                 standing.due, standing.awaits_clock = min(starts) + standing.query.ttl, False
+        self._partners = {
+            feed: {other for one in self._of_windows(feed) for other in _partners_of(feed, one.query)}
+            for feed in self._states
+        }
         happened = [happening for state in self._states.values() for happening in state.happenings]
         expired: list[tuple[str, int]] = []
         for happening in sorted(happened, key=lambda one: one[:3]):
@@ -153,6 +159,7 @@ class Joins:
             reason = "moved" if last.stream in self._known[feed] else "first_seen"
             self._known[feed][last.stream] = last
             self._applied[feed].append(last)
+            self._lags[feed].append(max(happening.lag, self._behind_partners(feed, last)))
         emitted: list[PairEvent] = []
         for standing in self._in_order():
             if feed not in standing.query.feeds:
@@ -176,6 +183,14 @@ class Joins:
             self.events += _end(standing, "query_expired", due)
             ended.append((standing.query_id, standing.query.version))
         return ended
+
+    def _behind_partners(self, feed: str, reading: Reading) -> int:
+        """Return by how much the settled time of a partner was beyond a reading before the batch that applies it.
+
+        Readings of the partner's streams that are as far behind as this reading may still come.
+        """
+        settled = [self._states[partner].settled_before for partner in self._partners[feed]]
+        return max([0, *(time - reading.event_time for time in settled if time is not None)])
 
     # -- band joins ---------------------------------------------------------------------------------------
 
@@ -231,17 +246,17 @@ class Joins:
     def _is_needed(self, feed: str, number: int) -> bool:
         """Return whether a reading is not older than all windows of the joins of its feed with another one."""
         by_feeds: dict[tuple[str, str], list[StandingJoin]] = defaultdict(list)
-        for standing in self._standing.values():
-            if standing.query.kind == "window_join" and feed in standing.query.feeds:
-                by_feeds[standing.query.feeds].append(standing)
-        reading, n_newer = self._applied[feed][number], len(self._applied[feed]) - number - 1
+        for standing in self._of_windows(feed):
+            by_feeds[standing.query.feeds].append(standing)
+        until = self._applied[feed][number].event_time + self._lags[feed][number]
+        n_newer = len(self._applied[feed]) - number - 1
         for feeds, some in by_feeds.items():
             at = feeds.index(feed)
             sides = [standing.query.sides[at] for standing in some]
             settled = self._states[feeds[1 - at]].settled
             in_count = n_newer < max(side.window_count or 0 for side in sides)
             lengths = [side.window_ms for side in sides if side.window_ms is not None]
-            in_time = bool(lengths) and (settled is None or reading.event_time + max(lengths) >= settled)
+            in_time = bool(lengths) and (settled is None or until + max(lengths) >= settled)
             if number >= min(standing.since[at] for standing in some) and (in_count or in_time):
                 return True
         return False
@@ -252,12 +267,22 @@ class Joins:
         """Return the joins by the bytes of their ids."""
         return sorted(self._standing.values(), key=lambda standing: standing.query_id.encode())
 
+    def _of_windows(self, feed: str) -> list[StandingJoin]:
+        """Return the window joins of a feed."""
+        of_feed = [standing for standing in self._standing.values() if feed in standing.query.feeds]
+        return [standing for standing in of_feed if standing.query.kind == "window_join"]
+
     def _of(self, query: JoinQuery) -> Iterator[FeedState]:
         return (self._states[feed] for feed in query.feeds)
 
     @staticmethod
     def _latest(times: Iterator[int | None]) -> int | None:
         return max((time for time in times if time is not None), default=None)
+
+
+def _partners_of(feed: str, query: JoinQuery) -> list[str]:
+    """Return the feeds with which a join joins a feed."""
+    return [other for own, other in (query.feeds, query.feeds[::-1]) if own == feed]
 
 
 def find_earlier(

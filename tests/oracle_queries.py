@@ -6,7 +6,7 @@ Part of `tests.oracle`; shares no code with `bmq`. Definitions are right ones: w
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.oracle_regions import Box, BoxOnGlobe, Cut, Region, Value, read_cuts, read_region
@@ -14,6 +14,7 @@ from tests.oracle_regions import Box, BoxOnGlobe, Cut, Region, Value, read_cuts,
 Definition = dict[str, Any]
 Where = tuple[tuple[str, frozenset[Any]], ...]
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
@@ -89,7 +90,7 @@ class Query:
 
     @property
     def is_level(self) -> bool:
-        """Whether every reading inside is told, and not where it comes in and goes out."""
+        """Whether every reading inside is emitted, and not where it comes in and goes out."""
         return self.kind in ("match", "select")
 
     @property
@@ -171,10 +172,19 @@ def read_duration(text: str | None) -> int | None:
 
 
 def read_time(time: int | str | None) -> int | None:
-    """Return epoch milliseconds."""
+    """Return epoch milliseconds. Raises ValueError for a text that is no time with an offset."""
     if not isinstance(time, str):
         return time
-    return round(datetime.fromisoformat(time).timestamp() * 1000)
+    leap = time[16:19] == ":60"
+    at = datetime.fromisoformat(f"{time[:17]}59{time[19:]}" if leap else time)
+    if at.tzinfo is None:
+        raise ValueError(time)
+    return (at + timedelta(seconds=leap) - EPOCH) // timedelta(milliseconds=1)
+
+
+def time_text(milliseconds: int) -> str:
+    """Return epoch milliseconds as a text, as which a definition may have any of them."""
+    return (EPOCH + timedelta(milliseconds=milliseconds)).isoformat(timespec="milliseconds")
 
 
 def read_where(where: Mapping[str, Any]) -> Where:

@@ -182,6 +182,7 @@ def read_region(region: dict[str, Any], dimensions: Sequence[str], bounds: str, 
         return CircleOnGlobe(center, float(body["radius"])) if lonlat else Circle(center, float(body["radius"]))
     rings = [body]
     if kind == "geojson":
+        body = body["geometry"] if body["type"] == "Feature" else body
         polygons = [body["coordinates"]] if body["type"] == "Polygon" else body["coordinates"]
         rings = [ring for polygon in polygons for ring in polygon]
     vertices = [tuple(_floats(vertex[:2]) for vertex in ring) for ring in rings]

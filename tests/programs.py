@@ -190,7 +190,10 @@ def lines_of(batches: Sequence[Batch]) -> str:
 
 
 def run(service: PureService, batches: Iterable[Batch]) -> None:
-    """Let the service process all batches."""
+    """Let the service process all batches; check its monitors after each, and its standbys at the end.
+
+    The checks take half of the time. A standby that takes over is a monitor, and checked after the next batch.
+    """
     for batch in batches:
         if batch.restart == "snapshot":
             service.restart_from_snapshot()
@@ -202,6 +205,7 @@ def run(service: PureService, batches: Iterable[Batch]) -> None:
                 values[item.feed].setdefault(item.partition, []).append(item.value)
         service.run_batch([(command.query_id, command.value) for command in batch.commands], values, batch.marks)
         service.check()
+    service.check_standbys()
 
 
 def tell(oracle: Oracle, batches: Iterable[Batch]) -> None:
@@ -224,7 +228,7 @@ def dead_of(batches: Iterable[Batch]) -> list[tuple[str, str]]:
 
 
 def by_stream(events: Iterable[Event]) -> dict[str, list[str]]:
-    """Return what is told of each stream in its order; between streams the order is free."""
+    """Return what is emitted of each stream in its order; between streams the order is free."""
     lists = defaultdict(list)
     for event in events:
         # Where a line meets a border is a quotient, which two ways of reckoning may round differently.
@@ -235,7 +239,7 @@ def by_stream(events: Iterable[Event]) -> dict[str, list[str]]:
 
 
 def by_pair(events: Iterable[PairEvent]) -> dict[str, list[str]]:
-    """Return what is told of each pair, or of each stream that changed answers, in its order."""
+    """Return what is emitted of each pair, or of each stream that changed answers, in its order."""
     lists = defaultdict(list)
     for event in events:
         there = [
@@ -247,12 +251,12 @@ def by_pair(events: Iterable[PairEvent]) -> dict[str, list[str]]:
     return dict(lists)
 
 
-def differences(told: Mapping[str, Sequence[object]], expected: Mapping[str, Sequence[object]]) -> str:
-    """Return what is told of a stream, or to a query, and what is expected, where they differ; "" where nowhere."""
+def differences(emitted: Mapping[str, Sequence[object]], expected: Mapping[str, Sequence[object]]) -> str:
+    """Return what is emitted of a stream, or to a query, and what is expected, where they differ; "" where nowhere."""
     lines = []
-    for name in sorted(told.keys() | expected.keys()):
-        if told.get(name, []) != expected.get(name, []):
-            lines += [f"{name} is told", *(f"  {one}" for one in told.get(name, []))]
+    for name in sorted(emitted.keys() | expected.keys()):
+        if emitted.get(name, []) != expected.get(name, []):
+            lines += [f"{name} is emitted", *(f"  {one}" for one in emitted.get(name, []))]
             lines += ["and by the definition", *(f"  {one}" for one in expected.get(name, []))]
     return "\n".join(lines)
 

@@ -25,7 +25,7 @@ from bmq.wire.state_bytes import pack_delta, unpack_delta
 ControlRecord = tuple[str, bytes | None]
 Values = Sequence[bytes | None]
 Layout = Literal["crossing", "reading"]
-RECORD_TIME = 1_700_000_000_000  # of every record; nothing but latency follows from it
+RECORD_TIME = 1_700_000_000_000
 CONTROL, CLOCK, EVENTS = "control", "clock", "events"
 
 
@@ -40,6 +40,7 @@ class PureService:
     n_shards : into how many parts the streams are divided.
     silent_tombstones_before : where the control topic ended when the "checkpoint" was made.
     layout : of the events.
+    record_time : the timestamp of every record, epoch ms; latency and `max_future` follow from it.
     """
 
     def __init__(
@@ -48,12 +49,14 @@ class PureService:
         n_shards: int = 2,
         silent_tombstones_before: int = 0,
         layout: Layout = "crossing",
+        record_time: int = RECORD_TIME,
     ) -> None:
         self.replies: list[dict[str, Any]] = []
         self.events: list[dict[str, Any]] = []
         self.dead: list[tuple[str, str]] = []
         self.n_late = 0
         self.next_offset = 0
+        self._record_time = record_time
         self._plan = _plan(feeds, n_shards, silent_tombstones_before, layout)
         self._next_offsets: dict[tuple[str, int], int] = {}
         self._n_marks = 0
@@ -105,9 +108,14 @@ class PureService:
         self._monitors, self._standbys = self._standbys, self._monitors
 
     def check(self) -> None:
-        """Check the invariants of every monitor and standby."""
-        for monitor in [*self._monitors, *self._standbys]:
+        """Check the invariants of every monitor."""
+        for monitor in self._monitors:
             monitor._check()
+
+    def check_standbys(self) -> None:
+        """Check the invariants of every standby."""
+        for standby in self._standbys:
+            standby._check()
 
     def _take(self, frames: Frames, result: ShardResult) -> None:
         self.n_late += sum(result.late.values())
@@ -129,17 +137,32 @@ class PureService:
     def _control_records(self, commands: Sequence[ControlRecord]) -> list[pa.RecordBatch]:
         first, self.next_offset = self.next_offset, self.next_offset + len(commands)
         keys = [query_id.encode() for query_id, _ in commands]
-        return _records(CONTROL, 0, first, keys, [value for _, value in commands])
+        return self._records(CONTROL, 0, first, keys, [value for _, value in commands])
 
     def _mark_records(self, marks: Iterable[tuple[str, int]]) -> list[pa.RecordBatch]:
         values = [render_mark(feed, event_time) for feed, event_time in marks]
         first, self._n_marks = self._n_marks, self._n_marks + len(values)
-        return _records(CLOCK, 0, first, [None] * len(values), values)
+        return self._records(CLOCK, 0, first, [None] * len(values), values)
 
     def _feed_records(self, feed: str, partition: int, values: Values) -> list[pa.RecordBatch]:
         first = self._next_offsets.get((feed, partition), 0)
         self._next_offsets[feed, partition] = first + len(values)
-        return _records(self._plan.feeds[feed].topic, partition, first, [None] * len(values), values)
+        return self._records(self._plan.feeds[feed].topic, partition, first, [None] * len(values), values)
+
+    def _records(self, topic: str, partition: int, first: int, keys: Values, values: Values) -> list[pa.RecordBatch]:
+        """Return the columns of Spark's Kafka source, as at most one batch."""
+        n = len(values)
+        if not n:
+            return []
+        columns = {
+            "key": pa.array(keys, pa.binary()),
+            "value": pa.array(values, pa.binary()),
+            "topic": pa.repeat(topic, n),
+            "partition": pa.array(np.full(n, partition, np.int32)),
+            "offset": pa.array(np.arange(first, first + n)),
+            "timestamp": pa.array(np.full(n, 1000 * self._record_time), pa.timestamp("us", "UTC")),
+        }
+        return [pa.RecordBatch.from_pydict(columns)]
 
 
 def _plan(feeds: Mapping[str, Feed], n_shards: int, silent_tombstones_before: int, layout: Layout) -> Plan:
@@ -160,22 +183,6 @@ def _plan(feeds: Mapping[str, Feed], n_shards: int, silent_tombstones_before: in
         client_options={},
         reserved_topics=frozenset(),
     )
-
-
-def _records(topic: str, partition: int, first: int, keys: Values, values: Values) -> list[pa.RecordBatch]:
-    """Return the columns of Spark's Kafka source, as at most one batch."""
-    n = len(values)
-    if not n:
-        return []
-    columns = {
-        "key": pa.array(keys, pa.binary()),
-        "value": pa.array(values, pa.binary()),
-        "topic": pa.repeat(topic, n),
-        "partition": pa.array(np.full(n, partition, np.int32)),
-        "offset": pa.array(np.arange(first, first + n)),
-        "timestamp": pa.array(np.full(n, 1000 * RECORD_TIME), pa.timestamp("us", "UTC")),
-    }
-    return [pa.RecordBatch.from_pydict(columns)]
 
 
 def _json_values(messages: pa.RecordBatch) -> list[dict[str, Any]]:

@@ -242,8 +242,12 @@ def _arrivals(draw: st.DrawFn, world: World, feed: str, stream: str, partition: 
 
 @st.composite
 def programs(draw: st.DrawFn, some: st.SearchStrategy[World] = worlds) -> list[Batch]:
-    """Draw batches whose readings are in any order, late ones included, with restarts in between."""
+    """Draw batches whose readings are in any order, late ones included, with restarts in between.
+
+    In some programs streams are behind their feed by any length, partitions are read unevenly, or one clock is ahead.
+    """
     world = draw(some)
+    behind = draw(st.sampled_from([1, 2, 3]).flatmap(lambda kind: _behind(world, kind)))
     in_force: dict[str, Drawn] = {}
     with_clock: set[str] = set()
     batches = []
@@ -251,24 +255,38 @@ def programs(draw: st.DrawFn, some: st.SearchStrategy[World] = worlds) -> list[B
     for _ in range(draw(st.integers(2, 7))):
         now += draw(st.sampled_from([0, 1, 1, 2, 4]))
         n_items = draw(st.integers(2, 10) if world.joins else st.integers(0, 5))
-        items = [draw(_items(world, with_clock, now)) for _ in range(n_items)]
+        items = [draw(_items(world, with_clock, now, behind)) for _ in range(n_items)]
         batches.append(
             Batch(tuple(draw(st.lists(commands(world, in_force), max_size=3))), tuple(items), draw(restarts))
         )
     return batches
 
 
+Behind = tuple[dict[str, int], list[int]]  # by how much the clock of each stream and of each partition is ahead
+
+
+def _behind(world: World, kind: int) -> st.SearchStrategy[Behind]:
+    """Draw how far the clocks of streams and partitions are apart; of kind 1: not at all."""
+    of_streams = st.sampled_from([0, 0, -3, -7, -20, 9]) if kind == 2 else st.just(0)
+    of_partitions = st.sampled_from([0, -5, -12]) if kind == 3 else st.just(0)
+    return st.tuples(
+        st.fixed_dictionaries(dict.fromkeys(world.streams, of_streams)),
+        st.lists(of_partitions, min_size=N_PARTITIONS, max_size=N_PARTITIONS),
+    )
+
+
 @st.composite
-def _items(draw: st.DrawFn, world: World, with_clock: set[str], now: int) -> Item:
+def _items(draw: st.DrawFn, world: World, with_clock: set[str], now: int, behind: Behind) -> Item:
     feed, partition = draw(st.sampled_from(world.feeds)), draw(st.integers(0, N_PARTITIONS - 1))
-    time = now + draw(st.integers(-2, 1))
+    time = now + draw(st.integers(-2, 1)) + behind[1][partition]
     kind = draw(st.sampled_from(["reading"] * 8 + ["mark", "bad"]))
     if kind == "bad":
         return draw(bad_records(feed, partition, time))
     if kind == "mark" and feed in with_clock:  # the service marks no feed that has no clock
         return Mark(feed, now + draw(st.integers(-1, 4)))
     with_clock.add(feed)
-    return draw(_arrivals(world, feed, draw(st.sampled_from(world.streams)), partition, time))
+    stream = draw(st.sampled_from(world.streams))
+    return draw(_arrivals(world, feed, stream, partition, time + behind[0][stream]))
 
 
 @st.composite
@@ -321,8 +339,8 @@ def join_programs_in_order(draw: st.DrawFn) -> list[Batch]:
         for _ in range(draw(st.integers(0, 4))):
             time += draw(st.sampled_from([1, 1, 2, 4]))
             silent_first = sorted(with_clock, key=lambda feed: (ALL_FEEDS[feed].stream_ttl is None, feed))
-            told = [one for one in silent_first if ALL_FEEDS[one].stream_ttl is not None or draw(st.booleans())]
-            items += [Mark(feed, time) for feed in told]
+            emitted = [one for one in silent_first if ALL_FEEDS[one].stream_ttl is not None or draw(st.booleans())]
+            items += [Mark(feed, time) for feed in emitted]
             items += draw(_items_of_a_time(world, time))
             with_clock |= {item.feed for item in items if isinstance(item, Arrival)}
         batches.append(Batch(tuple(draw(st.lists(commands(world, in_force), max_size=3))), tuple(items)))

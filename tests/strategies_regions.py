@@ -4,12 +4,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from tests.oracle_queries import time_text
 from tests.programs import ALL_FEEDS
 
 FIRST_TIME = 10
 
 durations = st.sampled_from(["1ms", "2ms", "3ms"])
-expiry_times = st.integers(FIRST_TIME - 2, FIRST_TIME + 10)
+expiry_times = st.integers(FIRST_TIME - 2, FIRST_TIME + 10).map(time_text)
 grid = st.integers(-3, 3).map(lambda steps: steps / 2)
 # -0.0 equals 0.0 but has other bytes.
 coordinates = st.sampled_from([-1.5, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 1.5])

@@ -213,7 +213,7 @@ def _write_open(
     by_hi: Int32s,
     row_hi: Float64s,
     row_lo: Float64s,
-    told_from: float,
+    reported_from: float,
     begin: int,
     end: int,
     place: float,
@@ -221,11 +221,11 @@ def _write_open(
     out: Int32s,
     n: int,
 ) -> int:
-    """Write the intervals that end at or behind a place not before the point, but for those begun by ``told_from``."""
+    """Write the intervals that end at a place from the point on, except those begun by ``reported_from``."""
     for i in range(begin, end):
         if row_hi[by_hi[i]] < place:
             break
-        if row_lo[by_hi[i]] > told_from:
+        if row_lo[by_hi[i]] > reported_from:
             if n < out.shape[1]:
                 out[0, n], out[1, n] = value, by_hi[i]
             n += 1

@@ -89,7 +89,7 @@ def cover(line: Axis, lo: Float64s, hi: Float64s) -> Cover:
     """
     farthest = max(abs(line.origin), abs(line.origin + line.n_units * line.unit))
     if line.unit < 4 * np.spacing(farthest):
-        raise ValueError(f"a unit of {line.unit:g} cannot be told apart at {farthest:g}: choose a larger unit.")
+        raise ValueError(f"a unit of {line.unit:g} cannot be distinguished at {farthest:g}: choose a larger unit.")
     first, stop, exact = _cells_covered(line, lo, hi)
     rows = np.arange(lo.size, dtype=np.int32)
     n_kept = 0 if exact.all() else lo.size

@@ -25,7 +25,7 @@ def main() -> None:
     scale = Scale.FULL if arguments.full else Scale.REDUCED
     for name in arguments.names or figures:
         start = time.monotonic()
-        path = write(figures[name], scale, list(_told(figures[name].measure(scale))))
+        path = write(figures[name], scale, list(_shown(figures[name].measure(scale))))
         print(f"{name}: {plot(path).name} ({time.monotonic() - start:.0f} s)", flush=True)
 
 
@@ -41,7 +41,7 @@ def figure_modules() -> list[ModuleType]:
     return [module for module in modules if hasattr(module, "FIGURE")]
 
 
-def _told(points: Iterator[Point]) -> Iterator[Point]:
+def _shown(points: Iterator[Point]) -> Iterator[Point]:
     """Yield the points, and print each: a run of minutes is to be seen."""
     for point in points:
         print(f"  {point.panel},{point.series},{point.x},{point.median:.4g}", flush=True)

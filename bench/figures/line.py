@@ -1,4 +1,4 @@
-"""What the figures of one dimension share: who takes part, how long a race is, what is told of it. No figure."""
+"""What the figures of one dimension share: who takes part, how long a race is, what is reported of it. No figure."""
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence

@@ -1,13 +1,14 @@
 """Plays scenarios, all in step, against any back-end, and says what differs from what they expect.
 
-Step i of every scenario is played together: a service that serves them all waits once a step and not once a
-scenario. Knows the rules of the format; a back-end knows how bytes reach the service and come back.
+Step i of every scenario is played together: a service that serves them all waits once a step and not once a scenario.
+A scenario with a restart begins some steps later if then one restart of the service serves several scenarios. Knows the
+rules of the format; a back-end knows how bytes reach the service and come back.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Protocol
 
 from tests.conformance.scenario import Commands, Dead, Expect, Json, Publish, Restart, Scenario, Step
@@ -56,8 +57,10 @@ class Outcome:
 
 def play(scenarios: Sequence[Scenario], backend: Backend) -> list[Outcome]:
     """Return the outcome of each scenario, in their order."""
-    plays = [_Play(scenario) for scenario in scenarios]
-    for steps in zip_longest(*(scenario.steps for scenario in scenarios)):
+    delays = _delays(scenarios)
+    plays = [_Play(scenario, delay) for scenario, delay in zip(scenarios, delays, strict=True)]
+    rows = [(None,) * delay + scenario.steps for scenario, delay in zip(scenarios, delays, strict=True)]
+    for steps in zip_longest(*rows):
         for one in plays:
             one.n_steps += 1
         for how in sorted({step.how for step in steps if isinstance(step, Restart)}):
@@ -68,6 +71,22 @@ def play(scenarios: Sequence[Scenario], backend: Backend) -> list[Outcome]:
             one.take(seen)
             one.check(step)
     return [one.outcome() for one in plays]
+
+
+def _delays(scenarios: Sequence[Scenario]) -> list[int]:
+    """Return by how many steps each scenario begins later, so that all restarts of a kind fall together.
+
+    They meet at the latest of their kind. A scenario with several restarts is not delayed, since the steps between them
+    are its own.
+    """
+    restarts = [
+        [(number, step.how) for number, step in enumerate(scenario.steps) if isinstance(step, Restart)]
+        for scenario in scenarios
+    ]
+    latest: dict[str, int] = {}
+    for number, how in chain.from_iterable(restarts):
+        latest[how] = max(latest.get(how, 0), number)
+    return [latest[found[0][1]] - found[0][0] if len(found) == 1 else 0 for found in restarts]
 
 
 def _send(backend: Backend, plays: Sequence["_Play"], steps: Sequence[Step | None]) -> None:
@@ -86,12 +105,12 @@ def _send(backend: Backend, plays: Sequence["_Play"], steps: Sequence[Step | Non
 
 
 class _Play:
-    """One scenario under way: what it has been told since its last checks, and what differed so far."""
+    """One scenario under way: what was emitted since its last checks, and what differed so far."""
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, delay: int) -> None:
         self._scenario = scenario
         self._differences = [scenario.broken] if scenario.broken else []
-        self.n_steps = 0
+        self.n_steps = -delay  # counts the scenario's own steps
         self._awaited: dict[int, tuple[str, str]] = {}
         self._event_ids: set[str] = set()
         self._texts: list[str] = []
@@ -154,7 +173,7 @@ class _Play:
         return query_id.removeprefix(self._scenario.prefix)
 
 
-def _compare(told: dict[str, list[str]], expected: dict[str, list[str]]) -> Iterable[str]:
-    for stream in sorted(told.keys() | expected.keys()):
-        if told.get(stream, []) != expected.get(stream, []):
-            yield f"of {stream} came {told.get(stream, [])}, expected {expected.get(stream, [])}"
+def _compare(emitted: dict[str, list[str]], expected: dict[str, list[str]]) -> Iterable[str]:
+    for stream in sorted(emitted.keys() | expected.keys()):
+        if emitted.get(stream, []) != expected.get(stream, []):
+            yield f"of {stream} came {emitted.get(stream, [])}, expected {expected.get(stream, [])}"

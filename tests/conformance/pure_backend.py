@@ -6,9 +6,12 @@ from pathlib import Path
 
 from bmq.config import load_config
 from tests.conformance.play import ControlRecord, Seen
-from tests.conformance.scenario import Scenario, all_feeds, with_topic
+from tests.conformance.scenario import BASE_MS, Scenario, all_feeds, with_topic
 from tests.conformance.service import write_config
 from tests.pure_service import PureService
+
+# Of every record: years after the seconds of scenarios, as through Kafka, where it is the time of the run.
+RECORD_TIME = BASE_MS + 100_000_000_000
 
 
 class PureBackend:
@@ -18,7 +21,7 @@ class PureBackend:
         feeds = all_feeds(scenarios)
         with tempfile.TemporaryDirectory() as folder:
             config, self._served = write_config(Path(folder), "pure", "localhost:9092", feeds)
-            self._service = PureService(load_config(config).feed_records())
+            self._service = PureService(load_config(config).feed_records(), record_time=RECORD_TIME)
         self._commands: list[ControlRecord] = []
         self._values: dict[str, list[bytes]] = {}
 

@@ -83,6 +83,8 @@ class Service:
         self._config = config
         self._log = config.with_name("service.log")
         self._checkpoint = config.with_name("checkpoint")
+        self._last_batch = -1
+        self._reached: dict[str, int] = {}  # of the last batch
         self._process = self._start()
 
     def restart(self, how: str) -> None:
@@ -161,13 +163,20 @@ class Service:
         commits = [int(file.name) for file in self._checkpoint.glob("commits/*") if file.name.isdecimal()]
         if not commits:
             return {}
-        text = (self._checkpoint / "offsets" / str(max(commits))).read_text(encoding="utf-8")
-        reached: dict[str, int] = {}
-        for line in text.splitlines():
-            if line.startswith("{"):
-                by_topic = json.loads(line)
-                reached |= {topic: ends["0"] for topic, ends in by_topic.items() if _has_partition_0(ends)}
-        return reached
+        # With some hundred topics it takes milliseconds to read, and somebody asks every few of them.
+        if max(commits) != self._last_batch:
+            self._last_batch = max(commits)
+            self._reached = _offsets_of(self._checkpoint / "offsets" / str(self._last_batch))
+        return self._reached
+
+
+def _offsets_of(batch: Path) -> dict[str, int]:
+    reached: dict[str, int] = {}
+    for line in batch.read_text(encoding="utf-8").splitlines():
+        if line.startswith("{"):
+            by_topic = json.loads(line)
+            reached |= {topic: ends["0"] for topic, ends in by_topic.items() if _has_partition_0(ends)}
+    return reached
 
 
 def _has_partition_0(ends: object) -> bool:

@@ -69,9 +69,9 @@ def _definition(definition: dict[str, Any]) -> str:
     return (f"on {feed} " if feed else "") + json.dumps(shown, ensure_ascii=False)
 
 
-def _feed_name(told: dict[str, Any]) -> str:
+def _feed_name(emitted: dict[str, Any]) -> str:
     """Return the feed of a step or a definition; "" where the values show which it is. A join names its own."""
-    name: str = told.get("feed", "line")
+    name: str = emitted.get("feed", "line")
     return "" if name in ("line", "plane", "cube") else name
 
 

@@ -190,8 +190,8 @@ def _keep_state(recording: Recording, number: int, shard: Shard, head: replicas.
         entry = msgspec.msgpack.decode(stored, type=replicas.Entry)
         entry = msgspec.structs.replace(entry, parent=_token(head.version), token=_token(new_head.version))
         recording.blobs[f"{place} entry"] = Blob("state", msgspec.msgpack.encode(entry))
-    told = msgspec.structs.replace(new_head, token=_token(new_head.version))
-    recording.blobs[f"{place} head"] = Blob("state", msgspec.msgpack.encode(told))
+    written = msgspec.structs.replace(new_head, token=_token(new_head.version))
+    recording.blobs[f"{place} head"] = Blob("state", msgspec.msgpack.encode(written))
 
 
 def _token(version: int) -> bytes:

@@ -24,7 +24,7 @@ FEEDS = {
         Feed("tagged", "tagged", "id", ("x",), event_time="ts", attributes=_ATTRIBUTES),
         Feed("plane", "plane", "id", ("x", "y"), event_time="ts", attributes=("group",)),
         Feed("cube", "cube", "id", ("x", "y", "z"), index=IndexKind.SCAN),
-        Feed("globe", "globe", "id", ("lon", "lat"), event_time="ts", lonlat=True),
+        Feed("globe", "globe", "id", ("lon", "lat"), event_time="ts", event_time_unit=None, lonlat=True),
         Feed("sheet", "sheet", "@key", ("x",), event_time="ts", format=Format.CSV),
         Feed("table", "table", "id", ("x",), event_time="ts", format=Format.CSV, attributes=("group",)),
         Feed("tardy", "tardy", "id", ("x",), event_time="ts", attributes=("group",), max_lateness_ms=5_000),
@@ -141,6 +141,10 @@ _AT_ONE_TIME = [record("line", "s1", 41, [x]) for x in (5.0, 20.0, 5.0, 20.0, 5.
 # Twice at one time in a window of a join; and behind the expiry of the stream.
 _JOINED_AT_ONE_TIME = [record("left", "s1", 41, [x], "g1", 5) for x in (5.0, 6.0, 7.0)]
 _BEHIND_EXPIRY = [record("brief", f"s{i % 2}", 25, [4.0 + i]) for i in range(4)]
+_UNKNOWN_BEHIND = {
+    feed: {0: [record(feed, f"b{i}", 60 + i, [5.0] * len(FEEDS[feed].dimensions), "g1", 5) for i in range(3)]}
+    for feed in ("line", "plane", "tardy", "short", "left", "right", "slow", "brief")
+}
 
 BATCHES = (
     Batch([as_command(*query) for query in EVERY_QUERY.items()]),
@@ -172,6 +176,8 @@ BATCHES = (
     Batch((), {}, {feed: at(90) for feed in FEEDS}),
     Batch([as_command(query_id, None) for query_id in ("plain", "away", "polygon", "pairs", "counted", "tardy")]),
     Batch((), every_feed(92, 4, 13)),
+    # Behind the clock of their feeds: streams without a later reading have a lag.
+    Batch([as_command("windows", EVERY_QUERY["windows"])], every_feed(70, 4, 9) | _UNKNOWN_BEHIND),
 )
 
 

@@ -139,8 +139,29 @@ def test_a_deleted_query_is_no_longer_listed_and_the_nearest_is_named(bmq: Bmq) 
 
     result = bmq("query", "show", "fortys")
     assert result.exit_code == 1
-    assert "The nearest is 'forties'" in result.stderr
+    assert "Did you mean 'forties'?" in result.stderr
     assert "fifties" not in bmq("query", "list").stdout
+
+
+def test_import_publishes_a_query_for_each_feature_or_nothing(bmq: Bmq, config: Path) -> None:
+    areas = '[feeds.areas]\ntopic = "areas"\nstream_id = "id"\ndimensions = ["lon", "lat"]\nspace = "lonlat"\n'
+    config.write_text(config.read_text() + areas)
+    ring = [[13.0, 52.0], [13.5, 52.0], [13.5, 52.5], [13.0, 52.0]]
+    polygon = {"type": "Polygon", "coordinates": [ring]}
+    features = [{"type": "Feature", "id": id_, "properties": {}, "geometry": polygon} for id_ in ("a", 7)]
+    point = {"type": "Feature", "id": "c", "geometry": {"type": "Point", "coordinates": [13.0, 52.0]}}
+
+    def imported(*features: object) -> Result:
+        collection = {"type": "FeatureCollection", "crs": None, "features": features}
+        return bmq("query", "import", "-", "--feed", "areas", "--no-wait", definition=collection)
+
+    refused = imported(*features, point)
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "c: bad_region: " in refused.stderr
+    assert imported(*features).stdout == "published: a, control offset 0\npublished: 7, control offset 1\n"
+    listed = [json.loads(line) for line in bmq("query", "list", "--json").stdout.splitlines()]
+    definition = {"kind": "border", "feed": "areas", "region": {"geojson": polygon}}
+    assert {one["query_id"]: one["definition"] for one in listed} == {"a": definition, "7": definition}
 
 
 @pytest.mark.usefixtures("service")
@@ -205,7 +226,7 @@ def test_ctrl_c_is_the_usual_end_of_events(bmq: Bmq, place: Place, config: Path)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_broker_command_serves_until_it_is_told_to_end(number: signal.Signals, tmp_path: Path) -> None:
+def test_the_broker_command_serves_until_it_gets_a_signal(number: signal.Signals, tmp_path: Path) -> None:
     (port,) = free_ports(1)
 
     with process("broker", "--port", str(port), "--dir", str(tmp_path / "kafka")) as broker:

@@ -39,10 +39,10 @@ def test_first_it_asks_for_the_clock_and_then_moves_it_until_readings_come(
     with running(ClockWriter({"bootstrap.servers": bootstrap_servers}, topic, feeds, lambda: False)):
         assert parse_mark(next(consumer).value) == ("f", None)
 
-        told = time.monotonic_ns() // 1_000_000
-        feeds.note_batch([{"shard": 0, "clocks": {"f": 7_000}}], told)
+        emitted = time.monotonic_ns() // 1_000_000
+        feeds.note_batch([{"shard": 0, "clocks": {"f": 7_000}}], emitted)
         marks = [parse_mark(next(consumer).value) for _ in range(3)]
-        elapsed = time.monotonic_ns() // 1_000_000 - told
+        elapsed = time.monotonic_ns() // 1_000_000 - emitted
     consumer.close()
 
     times = [mark[1] for mark in marks if mark is not None and mark[1] is not None]

@@ -55,7 +55,7 @@ def reading(x: float, seconds: int) -> str:
 def test_a_new_checkpoint_rebuilds_the_queries_and_says_the_same_events(bootstrap_servers: str, tmp_path: Path) -> None:
     world = Started(tmp_path, bootstrap_servers)
     control, line = world.names["control"], f"{world.run}-line"
-    feeds: dict[str, dict[str, Any]] = {"line": {"dimensions": ["x"]}}
+    feeds: dict[str, dict[str, Any]] = {"line": {"dimensions": ["x"], "event_time_unit": "ms"}}
 
     service = world.start(feeds)
     try:
@@ -65,7 +65,7 @@ def test_a_new_checkpoint_rebuilds_the_queries_and_says_the_same_events(bootstra
         service.wait_for({line: 2})
         # A feed may be added to a checkpoint; its readings then count from the beginning of its topic.
         service.stop()
-        feeds["sheet"] = {"dimensions": ["x"], "stream_id": "@key", "format": "csv", "attributes": []}
+        feeds["sheet"] = feeds["line"] | {"stream_id": "@key", "format": "csv", "attributes": []}
         service = world.start(feeds)
         world.send(control, ("sheet", border("sheet")))
         service.wait_for({control: 4})

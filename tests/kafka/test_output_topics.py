@@ -18,7 +18,10 @@ def test_an_output_topic_is_made_or_the_query_is_refused_and_the_job_goes_on(
     bootstrap_servers: str, tmp_path: Path
 ) -> None:
     run = tmp_path.name.replace("_", "-")
-    feeds = {name: {"dimensions": ["x"], "join": name != "line"} for name in ("line", "left", "right")}
+    feeds = {
+        name: {"dimensions": ["x"], "event_time_unit": "ms", "join": name != "line"}
+        for name in ("line", "left", "right")
+    }
     config, _ = write_config(tmp_path, run, bootstrap_servers, feeds)
     names = topic_names(run)
     topics = Topics({"bootstrap.servers": bootstrap_servers})
@@ -38,8 +41,9 @@ def test_an_output_topic_is_made_or_the_query_is_refused_and_the_job_goes_on(
         for number, x in enumerate((5, 50)):
             for feed in feeds:
                 producer.produce(f"{run}-{feed}", json.dumps({"id": "a", "ts": number, "x": x}), "a")
-        producer.flush()
-        service.wait_for({f"{run}-{feed}": 2 for feed in feeds})
+            producer.flush()
+            # One step after the other: the pair would be the same, and not its way there, if one feed came first.
+            service.wait_for({f"{run}-{feed}": number + 1 for feed in feeds})
     finally:
         service.kill()  # between two batches: all that was sent is read
 

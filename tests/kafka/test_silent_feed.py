@@ -18,7 +18,7 @@ from tests.ledger_check import must_be_whole
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
 LIMIT_MS = 120_000  # for a silence of two seconds, five more of event time, and some batches on a busy machine
-FEED = {"dimensions": ["x"], "idle_advance": "2s", "stream_ttl": "5s"}
+FEED = {"dimensions": ["x"], "event_time_unit": "ms", "idle_advance": "2s", "stream_ttl": "5s"}
 QUERY = {"kind": "border", "feed": "line", "region": {"box": {"x": [0, 10]}}}
 
 Said = tuple[str, str, int]

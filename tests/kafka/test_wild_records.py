@@ -21,8 +21,8 @@ from bmq.client import Client
 from bmq.config import TopicsSection, load_config
 from bmq.kafka_io.connect import admin_client
 from bmq.kafka_io.topics import Topics
+from bmq.wire.event_times import LAST_EVENT_TIME_MS
 from bmq.wire.readings import Decoder
-from bmq.wire.readings_exact import LAST_EVENT_TIME_MS
 from tests.conformance.service import Service, topic_names, write_config
 from tests.kafka_records import read_all
 from tests.transactions import Transaction
@@ -38,7 +38,7 @@ ANY_TIME = {"message.timestamp.before.max.ms": str(LONGEST), "message.timestamp.
 # The service reads `line` by a field for id and event time, `timed` by the record's own key and timestamp.
 # With `idle_advance` it also reads the topic of marks.
 FEEDS: dict[str, dict[str, Any]] = {
-    "line": {"dimensions": ["x"], "idle_advance": "1h"},
+    "line": {"dimensions": ["x"], "event_time_unit": "ms", "idle_advance": "1h"},
     "timed": {"dimensions": ["x"], "stream_id": "@key"},
 }
 SEED = 20_060_509

@@ -13,6 +13,7 @@ from bmq.engines.band import query_groups as band_queries
 from bmq.engines.band.band_join import BandJoin, PairChanges
 from bmq.engines.band.stabbing_set import stabbing_groups
 from bmq.records import Bools, Float64s, Int8s, Int32s, Int64s
+from tests.examples import times
 from tests.oracle_feeds import FeedState, Happening
 from tests.oracle_join_queries import JoinQuery, are_equal, read_join
 from tests.oracle_joins import Joins, PairEvent
@@ -151,7 +152,7 @@ def _emitted(found: PairChanges) -> list[Change]:
     return sorted(zip(rows, queries, others, signs, strict=True))
 
 
-@settings(max_examples=10)
+@settings(max_examples=times(0.1))
 @given(seed=st.integers(0, 2**32 - 1), n_keys=st.integers(1, 3))
 def test_many_values_are_in_order_through_many_changes(seed: int, n_keys: int) -> None:
     rng = np.random.default_rng(seed)
@@ -188,7 +189,7 @@ def few_are_recent() -> Iterator[None]:
 
 @pytest.mark.usefixtures("few_are_recent")
 @pytest.mark.parametrize("reports", [False, True])
-@settings(max_examples=20)
+@settings(max_examples=times(0.2))
 @given(
     seed=st.integers(0, 2**32 - 1),
     width=st.sampled_from([0.1, 2.0, math.inf]),

@@ -14,6 +14,7 @@ from bench.baselines.ces import Ces, collect
 from bench.baselines.diff_rmq import DiffRmq
 from bench.baselines.rtree import NODE_CAPACITY, RTreeDifference, count_nodes
 from bmq.index.base import BorderIndex
+from tests.examples import times
 from tests.index_machines import IndexMachine, crossings
 from tests.index_oracle import IndexOracle
 
@@ -41,7 +42,7 @@ def test_any_sequence_of_changes_and_questions_gets_the_answers_of_the_definitio
         def make_index(self) -> BorderIndex:
             return make()
 
-    run_state_machine_as_test(Machine, settings=settings(stateful_step_count=25))
+    run_state_machine_as_test(Machine, settings=settings(stateful_step_count=25, max_examples=times(0.3)))
 
 
 N_CELLS = 14
@@ -107,7 +108,7 @@ def test_a_block_whose_side_is_no_power_of_two_is_refused() -> None:
     ids=["CES", "R-tree"],
 )
 @given(seed=st.integers(0, 2**32 - 1), side=st.sampled_from([0.3, 5.0, 60.0]), step=st.sampled_from([0.1, 3.0, 200.0]))
-@settings(max_examples=15)
+@settings(max_examples=times(0.15))
 def test_many_queries_and_moves_get_the_answers_of_the_definition(
     make: Callable[[], BorderIndex], seed: int, side: float, step: float
 ) -> None:

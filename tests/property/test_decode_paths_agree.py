@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bmq.errors import ReadingError
 from bmq.kernels.tables.hashing import hash_ids
-from bmq.records import Feed, Format
+from bmq.records import Feed, Format, TimeUnit
 from bmq.wire.readings import BadRecord, Decoder
 from bmq.wire.readings_exact import ExactDecoder, ExactReading
 from bmq.wire.readings_fast import BinaryColumn, FastDecoder
@@ -31,6 +31,13 @@ FEEDS = {
     "globe": Feed("f", "f", "id", ("x", "y"), "ts", lonlat=True),
     "lines of the globe": Feed("f", "f", "id", ("x", "y"), "ts", Format.CSV, lonlat=True),
     # The record times are 1000 and up: the fourth record is the first one that may be of 1700000000000.
+    "no unit": Feed("f", "f", "id", ("x",), "ts", event_time_unit=None),
+    "seconds": Feed("f", "f", "id", ("x",), "ts", event_time_unit=TimeUnit.S),
+    "microseconds": Feed("f", "f", "id", ("x",), "ts", event_time_unit=TimeUnit.US),
+    "nanoseconds": Feed("f", "f", "id", ("x",), "ts", event_time_unit=TimeUnit.NS),
+    "lines of no unit": Feed("f", "f", "id", ("x",), "ts", Format.CSV, event_time_unit=None),
+    "lines of seconds": Feed("f", "f", "id", ("x",), "ts", Format.CSV, event_time_unit=TimeUnit.S),
+    "lines of nanoseconds": Feed("f", "f", "@key", ("x",), "ts", Format.CSV, event_time_unit=TimeUnit.NS),
     "no far future": Feed("f", "f", "id", ("x",), "ts", max_future_ms=1_700_000_000_000 - 1_003),
 }
 NAMES = ["id", "ts", "x", "y", "z", "ü", "größe", "other", "\\u0069d", "i", "", "idx"]
@@ -45,7 +52,15 @@ ODD_NUMBERS = [
     "123456789012345678e-40", "0.000000000000000000000001", "1700000000000", "1700000000000.9",
     "180", "-180", "180.0", "180.00000000000003", "90", "90.00000000000001",
     "1700000000000.9999999", "-62135596800000", "-62135596800000.1", "-62135596800001", "253402300799999",
-    "253402300799999.9", "253402300800000", "-0.5", "NaN", "Infinity", "-Infinity", "nan", "0x10", "1_0",
+    "253402300799999.9", "253402300800000", "-0.5",
+    "1700000000", "1700000000.123", "1700000000.1239999999", "1.7e9", "1700000000123e-3", "-1700000000.0001",
+    "1700000000123456", "1700000000123456789", "-1700000000123456789", "1700000000123456789.5", "1.7e18",
+    "99999999999", "99999999999.99999999", "100000000000", "100000000000000", "100000000000000.5", "100000000000001",
+    "253402300799", "253402300799.999999999999999999999", "253402300800", "-62135596800", "-62135596800.0000001",
+    "253402300799999999", "253402300799999999999", "253402300800000000000", "-62135596800000000000.0001",
+    "1e-40", "-1e-40", "-1e-400", "0e40", "0e400", "-0e-400", "1e15", "1e11", "1e14", "1e21",
+    "0.0000000000000000000000000001e28", "123456789012345678.9e-9", "1e99999999999999999999",
+    "-1e-99999999999999999999", "NaN", "Infinity", "-Infinity", "nan", "0x10", "1_0",
 ]
 ODD_SCALARS = [
     "true", "false", "null", "tru", "nullx", "True", "", '"a"', '""', '"é"', '"a', '"\\x"', '"\\u12"',
@@ -92,6 +107,30 @@ ODD_TIMES = [
     "2023-01-01T24:00:00Z",
     "2023-01-01T00:60:00Z",
     "2016-12-31T23:59:60Z",
+    "2016-12-31T23:59:60.999-0800",
+    "2016-12-31T12:34:60Z",
+    "2016-12-31T23:59:61Z",
+    "2016-12-31T23:60:60Z",
+    "9999-12-31T23:59:60Z",
+    "0001-01-01T00:00:60+00:01",
+    "2023-11-14T22:13:20+0000",
+    "2023-11-14T22:13:20.5-0700",
+    "2023-11-14T22:13:20-0060",
+    "2023-11-14T22:13:20+2400",
+    "2023-11-14T22:13:20+00",
+    "2023-11-14T22:13:20.25-07",
+    "2023-11-14T22:13:20+24",
+    "2023-11-14T22:13:20-00:00",
+    "2023-11-14T22:13:20-00",
+    "2023-11-14T22:13:20+1",
+    "2023-11-14T22:13:20+010",
+    "2023-11-14T22:13:20+01:0",
+    "2023-11-14T22:13:20+01:",
+    "2023-11-14T22:13:20+:100",
+    "2023-11-14T22:13:20+01:000",
+    "2023-11-14T22:13:20Z00",
+    "2023-11-14T22:13:20 +01",
+    "2023-11-14T22:13:20.+01",
     "0000-01-01T00:00:00Z",
     "0001-01-01T00:00:00Z",
     "0001-01-01T00:00:00+00:01",
@@ -137,7 +176,9 @@ def likely_records(draw: st.DrawFn) -> str:
         name: st.sampled_from(["1", "-2.5", "1e3", "0.1234567890123456789", "7654.32"])
         for name in ("x", "y", "z", "größe")
     }
-    good["ts"] = st.sampled_from(["1700000000000", "1700000000000.5", '"2023-11-14T22:13:20.5+01:00"'])
+    good["ts"] = st.sampled_from(
+        ["1700000000000", "1700000000000.5", "1700000000", "1700000000123456789", '"2023-11-14T22:13:20.5+0100"']
+    )
     good["id"] = good["ü"] = st.sampled_from(['"a"', '"bc"', '"é"', "17", "1.50", "-0"])
     members = [
         (name, draw(draw(st.sampled_from([values, values, values, values, values, nested]))))
@@ -170,7 +211,7 @@ line_ends = st.sampled_from(["", "", "", "\n", "\r\n", "\r", "\n\n", ","])
 lines = st.tuples(st.lists(cells, max_size=7).map(",".join), line_ends).map("".join)
 likely_lines = st.tuples(
     st.sampled_from(["a", "é", "17"]),
-    st.sampled_from(["1700000000000", "2023-11-14T22:13:20Z"]),
+    st.sampled_from(["1700000000000", "1700000000.25", "2023-11-14T22:13:20Z"]),
     st.sampled_from(["1", "-2.5", "0.12345678901234567"]),
     st.sampled_from(["1", "+2", ""]),
 ).map(",".join)
@@ -184,7 +225,8 @@ def damaged(draw: st.DrawFn, records: st.SearchStrategy[str]) -> bytes:
     return record[:at] + draw(st.binary(max_size=2)) + record[at + draw(st.integers(0, 2)) :]
 
 
-texts = likely_records() | wild_objects | lines | likely_lines
+marks = st.sampled_from(["", "", "", "\ufeff", "\ufeff\ufeff", "\ufeff\n", "\0\0\0\0\7"])
+texts = st.tuples(marks, likely_records() | wild_objects | lines | likely_lines).map("".join)
 records = (
     st.none() | st.binary(max_size=20) | texts.map(lambda text: text.encode("utf-8", "surrogatepass")) | damaged(texts)
 )
@@ -245,10 +287,11 @@ def test_every_odd_value_in_every_field_decodes_alike(name: str) -> None:
     odd = [text.encode() for text in ODD_NUMBERS + ODD_SCALARS + [f'"{time}"' for time in ODD_TIMES]]
     odd += [b'"' + text + b'"' for text in ODD_BYTES] + ODD_BYTES
     records = [
-        b"{" + b",".join(b'"%b":%b' % (name.encode(), value) for name, value in members.items()) + b"}"
+        mark + b"{" + b",".join(b'"%b":%b' % (name.encode(), value) for name, value in members.items()) + b"}"
         for field in fields
         for value in odd
         for members in (good | {field: value}, {"other": value, **good, field: b"1"})
+        for mark in (b"", b"\xef\xbb\xbf")
     ]
     assert_decodes_like_one_by_one(FEEDS[name], [(b"a", record) for record in records])
 
@@ -257,11 +300,12 @@ def test_every_odd_value_in_every_field_decodes_alike(name: str) -> None:
 def test_every_odd_cell_in_every_column_decodes_alike(name: str) -> None:
     odd = [text.encode() for text in ODD_NUMBERS + ODD_TIMES + ODD_CELLS] + ODD_BYTES
     lines = [
-        b",".join([b"1"] * before + [cell] + [b"1"] * after) + end
+        mark + b",".join([b"1"] * before + [cell] + [b"1"] * after) + end
         for cell in odd
         for before in range(5)
         for after in range(5)
         for end in (b"", b"\n", b"\r\n", b"\r")
+        for mark in (b"", b"\xef\xbb\xbf")
     ]
     assert_decodes_like_one_by_one(FEEDS[name], [(b"a", line) for line in lines])
 
@@ -311,6 +355,9 @@ def assert_decodes_like_one_by_one(
         '\n{"x":1e3,\t"ts":1700000000000.5,"id":"é"}\r\n',
         '{"id":17,"ts":1,"x":0.12345678901234567}',
         '{"id":"v1","ts":"2023-11-14T22:13:20.25+01:00","x":1}',
+        '{"id":"v1","ts":"2023-11-14T22:13:60.25-0700","x":1}',
+        '{"id":"v1","ts":1700000000000.123456,"x":1}',
+        '\ufeff{"id":"v1","ts":1700000000000,"x":1}',
         '{"id":"v1","ts":1,"x":1,"note":"\\u00e9 \\"é\\" \\n","tags":[1,{"a":[]},null,true],"o":{}}',
         '{"id":"v1","ts":1,"x":1,"other":"bus","idx":5}',
         '{"id":"v1","ts":1,"x":1,"other":null,"idx":true}',
@@ -342,9 +389,29 @@ def test_ordinary_lines_are_decoded_without_python() -> None:
         "v1,1700000000000,1,2.5",
         "é,2023-11-14T22:13:20Z,1,2.5,tech,x\r\n",
         "17,1,0.12345678901234567,-1e-7,\n",
+        "\ufeffv1,1700000000000,1,2.5",
     ]
     values = pa.array([line.encode() for line in lines], pa.binary())
 
-    columns = FastDecoder(FEEDS["lines"], LIMIT).decode(None, BinaryColumn.of(values), np.zeros(3, np.int64))
+    columns = FastDecoder(FEEDS["lines"], LIMIT).decode(None, BinaryColumn.of(values), np.zeros(4, np.int64))
+
+    assert columns.plain.all()
+
+
+@pytest.mark.parametrize(
+    ("feed", "time"),
+    [
+        ("no unit", "1700000000000"),
+        ("seconds", "1700000000"),
+        ("seconds", "1700000000.123456"),
+        ("seconds", "1.7e9"),
+        ("microseconds", "1700000000123456"),
+        ("nanoseconds", "1700000000123456789"),
+    ],
+)
+def test_times_of_every_unit_are_decoded_without_python(feed: str, time: str) -> None:
+    values = pa.array([f'{{"id":"a","ts":{time},"x":1}}'.encode()], pa.binary())
+
+    columns = FastDecoder(FEEDS[feed], LIMIT).decode(None, BinaryColumn.of(values), np.zeros(1, np.int64))
 
     assert columns.plain.all()

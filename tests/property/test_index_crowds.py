@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from bench.baselines.one_structure import BorderGrid
 from bmq.kernels.border.ranks import make_ranks, ranks_of
 from bmq.kernels.border.stab import packing_keys
+from tests.examples import times
 from tests.index_oracle import IndexOracle
 
 pytestmark = pytest.mark.property
@@ -44,7 +45,7 @@ def test_a_stream_beside_a_crowd_of_equal_regions_looks_at_none_of_them() -> Non
     crowd=st.floats(0, 1),
     n_later=st.lists(st.integers(1, 40), max_size=6),
 )
-@settings(max_examples=50)
+@settings(max_examples=times(0.5))
 def test_room_in_the_grid_is_made_without_losing_a_border(
     seed: int, n_queries: int, crowd: float, n_later: list[int]
 ) -> None:

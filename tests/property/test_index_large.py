@@ -12,6 +12,7 @@ from bench.baselines.one_structure import BorderGrid, NdBmq, RegionSegmentList
 from bench.baselines.published_walk import PublishedWalk
 from bmq.index.layered import Layered
 from bmq.records import Float64s
+from tests.examples import times
 from tests.index_machines import OTHER_KINDS, crossings
 from tests.index_oracle import IndexOracle
 
@@ -46,7 +47,7 @@ def spread(rng: np.random.Generator, kind: str, shape: tuple[int, ...]) -> Float
     size=st.sampled_from([1e-3, 1.0, 30.0]),
     step=st.sampled_from([0.01, 1.0, 1000.0]),
 )
-@settings(max_examples=15)
+@settings(max_examples=times(0.15))
 def test_many_queries_and_moves_get_the_answers_of_the_definition(
     make: Callable[[], Layered], seed: int, kind: str, size: float, step: float
 ) -> None:

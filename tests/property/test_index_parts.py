@@ -16,6 +16,7 @@ from bmq.kernels.border.delta_sets import BLOCK, build_delta_sets, find_rs_node_
 from bmq.kernels.border.ranks import MAX_PLACE, make_ranks, places_of, ranks_of
 from bmq.kernels.border.rs_list import find_rs_node_near
 from bmq.kernels.border.stab import FANOUT, build_boxes, holding_queries
+from tests.examples import times
 from tests.index_oracle import IndexOracle
 
 pytestmark = pytest.mark.property
@@ -123,7 +124,7 @@ def test_the_rs_node_of_a_value_is_how_many_borders_of_either_kind_are_at_or_bel
     n_gone=st.sampled_from([0, 3, 1_000]),
     n_wide=st.sampled_from([0, 1, 5]),
 )
-@settings(max_examples=30)
+@settings(max_examples=times(0.3))
 def test_a_leap_over_many_blocks_misses_none_of_the_few_that_reach_further(
     seed: int, width: float, n_gone: int, n_wide: int
 ) -> None:

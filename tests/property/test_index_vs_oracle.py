@@ -10,6 +10,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from bench.baselines.one_structure import BorderGrid, NdBmq, RegionSegmentList
 from bench.baselines.published_walk import PublishedWalk
 from bmq.index.layered import Layered
+from tests.examples import times
 from tests.index_machines import OTHER_KINDS, IndexMachine
 
 pytestmark = pytest.mark.property
@@ -35,4 +36,4 @@ def test_any_sequence_of_changes_and_questions_gets_the_answers_of_the_definitio
             # Layers as small as one query, so that there are several of them, and they merge all the time.
             return kind(growth=growth, smallest_layer=1)
 
-    run_state_machine_as_test(Machine, settings=settings(stateful_step_count=25))
+    run_state_machine_as_test(Machine, settings=settings(stateful_step_count=25, max_examples=times(0.5)))

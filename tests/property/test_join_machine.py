@@ -60,7 +60,7 @@ def test_the_service_says_of_joins_what_the_definition_says(
 
 @settings(max_examples=min(3 * N_EXAMPLES, N_NIGHTLY))
 @given(data=st.data(), program=join_programs_in_order(), one=n_shards, other=n_shards)
-def test_batches_shards_and_restarts_change_nothing_that_is_told_of_readings_in_order(
+def test_batches_shards_and_restarts_change_no_event_of_readings_in_order(
     data: st.DataObject, program: list[Batch], one: int, other: int
 ) -> None:
     smaller = data.draw(cut_smaller(program))
@@ -119,7 +119,7 @@ def test_the_ledger_of_the_definition_is_whole(program: list[Batch]) -> None:
 
 
 def what_differs(service: PureService, oracle: Oracle) -> str:
-    """Return what a service has told and answered, where it is not what the definition says; "" where it is."""
+    """Return what a service has emitted and answered, where it is not what the definition says; "" where it is."""
     pairs = [as_pair_event(message) for message in service.events if is_of_pair(message)]
     others = [as_event(message) for message in service.events if not is_of_pair(message)]
     return "\n".join(

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
+from tests.examples import times
 from tests.programs import SERVED, Batch, lines_of, run
 from tests.pure_service import PureService
 from tests.strategies import cut_smaller, programs, programs_in_order
@@ -16,7 +17,7 @@ pytestmark = [pytest.mark.property, pytest.mark.timeout(1_200)]
 Event = dict[str, Any]
 
 
-@settings(max_examples=2 * settings().max_examples)
+@settings(max_examples=times(2))
 @given(program=programs())
 def test_both_layouts_tell_the_same_crossings(program: Sequence[Batch]) -> None:
     note(lines_of(program))
@@ -29,7 +30,7 @@ def test_both_layouts_tell_the_same_crossings(program: Sequence[Batch]) -> None:
     assert no_id_comes_twice(by_reading.events)
 
 
-@settings(max_examples=2 * settings().max_examples)
+@settings(max_examples=times(2))
 @given(data=st.data(), program=programs_in_order(), n_shards=st.integers(1, 3))
 def test_an_event_of_many_queries_is_the_same_whatever_the_batches_and_shards(
     data: st.DataObject, program: list[Batch], n_shards: int

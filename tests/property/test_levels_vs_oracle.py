@@ -219,7 +219,7 @@ def events_of(crossings: Crossings | None) -> dict[str, list[Event]]:
 
 
 def copy_of(engine: FeedEngine, definition: Definition) -> FeedEngine:
-    """Return an engine that was told what is known, and no more."""
+    """Return an engine that was given what is known, and no more."""
     copy = FeedEngine(engine.tables.feed)
     for standing in definition.standing.values():
         copy.restore(standing.query, standing.due)
@@ -232,7 +232,9 @@ def copy_of(engine: FeedEngine, definition: Definition) -> FeedEngine:
 @pytest.mark.parametrize("many", [1, 64])
 @pytest.mark.parametrize("stream_ttl", [None, 10**6], ids=["plain", "timers"])
 @given(data=st.data())
-def test_every_reading_inside_is_told_once_and_in_order(many: int, stream_ttl: int | None, data: st.DataObject) -> None:
+def test_every_reading_inside_is_emitted_once_and_in_order(
+    many: int, stream_ttl: int | None, data: st.DataObject
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(where_index, "MANY", many)
         patch.setattr(feed_tables, "CODES_MIN", data.draw(st.sampled_from([0, 4096])))  # texts are forgotten early

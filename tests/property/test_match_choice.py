@@ -10,6 +10,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from bmq.index.match.adaptive_match import AdaptiveMatches, make_match
 from bmq.index.match.match_costs import MatchKind, MatchWorkload, call_ns
 from bmq.records import Float64s
+from tests.examples import times
 from tests.index_machines import MatchMachine, crossings
 from tests.index_oracle import IndexOracle
 
@@ -26,7 +27,7 @@ def test_any_sequence_of_changes_and_questions_gets_the_answers_of_the_definitio
                 n_dims, switch_factor=1.0, values_between_looks=1, predicted_ns=lambda kind, workload: costs.random()
             )
 
-    run_state_machine_as_test(Machine, settings=settings(stateful_step_count=15, max_examples=50))
+    run_state_machine_as_test(Machine, settings=settings(stateful_step_count=15, max_examples=times(0.5)))
 
 
 def cubes(n_dims: int, n_queries: int, side: float) -> tuple[AdaptiveMatches, Float64s]:

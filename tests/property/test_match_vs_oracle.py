@@ -16,6 +16,7 @@ from bmq.index.match.construct_lists import VirtualConstructIndex
 from bmq.index.match.virtual_grid import VirtualGrid
 from bmq.kernels.match.virtual_constructs import Axis
 from bmq.records import Float64s
+from tests.examples import times
 from tests.index_machines import MatchMachine, crossings
 from tests.index_oracle import IndexOracle
 
@@ -58,7 +59,7 @@ def test_any_sequence_of_changes_and_questions_gets_the_answers_of_the_definitio
             # Layers as small as one query, so that there are several of them, and they merge all the time.
             return KINDS[kind](growth=growth, smallest_layer=1)
 
-    run_state_machine_as_test(Machine, settings=settings(stateful_step_count=15, max_examples=50))
+    run_state_machine_as_test(Machine, settings=settings(stateful_step_count=15, max_examples=times(0.5)))
 
 
 def spread(rng: np.random.Generator, scale: str, shape: tuple[int, ...]) -> Float64s:
@@ -76,7 +77,7 @@ def spread(rng: np.random.Generator, scale: str, shape: tuple[int, ...]) -> Floa
     scale=st.sampled_from(["even", "integers", "outliers"]),
     size=st.sampled_from([1e-3, 1.0, 30.0]),
 )
-@settings(max_examples=15)
+@settings(max_examples=times(0.15))
 def test_many_queries_get_the_answers_of_the_definition_in_memory_that_does_not_depend_on_their_sides(
     kind: str, seed: int, scale: str, size: float
 ) -> None:

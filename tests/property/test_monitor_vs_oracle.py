@@ -1,4 +1,4 @@
-"""Programs that were told wrongly once, or nearly: the monitor, with all bytes around it, against the definition.
+"""Programs that once had wrong events, or nearly: the monitor, with all bytes around it, against the definition.
 
 Random ones are in test_service_machine.py; what one of them finds and is worth keeping goes here, as small as it is.
 """
@@ -69,8 +69,8 @@ def test_the_service_says_what_the_definition_says(program: list[Batch], n_shard
     tell(oracle, program)
     run(service, program)
 
-    told = [as_event(message) for message in service.events]
-    assert not differences(by_stream(told), by_stream(oracle.events))
+    emitted = [as_event(message) for message in service.events]
+    assert not differences(by_stream(emitted), by_stream(oracle.events))
     assert not differences(by_query(map(as_answer, service.replies)), by_query(oracle.answers))
-    assert broken_ledgers(told) == []
-    assert len({message["event_id"] for message in service.events}) == len(told)
+    assert broken_ledgers(emitted) == []
+    assert len({message["event_id"] for message in service.events}) == len(emitted)

@@ -171,15 +171,16 @@ def test_whatever_the_batches_each_tracking_has_the_events_of_the_definition(
         definition.set_options(query, chosen)
         shard.trackings.set_options(shard.query_slot(f"q{query}"), chosen)
     items = data.draw(item_lists(dict(enumerate(options)), 0), label="items")
-    end = data.draw(st.integers(items[-1].moment if items else 0, 30), label="end")
+    end = data.draw(st.integers(_settled_least(items), 30), label="end")
     cuts = sorted(data.draw(st.lists(st.integers(0, len(items)), max_size=5), label="cuts"))
     last_times = np.full(N_SLOTS, NEVER, dtype=np.int64)
 
     found: list[Event] = []
     n_suppressed, settled = 0, 0
     for begin, stop in zip([0, *cuts], [*cuts, len(items)], strict=True):
-        latest = items[stop].moment if stop < len(items) else end
-        settled = end if stop == len(items) else data.draw(st.integers(settled, latest), label="settled")
+        least = max(settled, _settled_least(items[begin:stop]))
+        latest = max(least, items[stop].moment) if stop < len(items) else end
+        settled = end if stop == len(items) else data.draw(st.integers(least, latest), label="settled")
         # The engine sorts items that are given in another order.
         batch = [(i.moment, i.class_) for i in items[begin:stop]]
         order = data.draw(st.permutations(range(stop - begin)), label="order") if len(set(batch)) == len(batch) else []
@@ -196,6 +197,12 @@ def test_whatever_the_batches_each_tracking_has_the_events_of_the_definition(
 
     assert by_tracking(found) == by_tracking(definition.run(items, end))
     assert n_suppressed == definition.n_suppressed
+
+
+def _settled_least(items: list[Item]) -> int:
+    """Return the least settled time of a batch: the settled time is beyond the end of each query that ends."""
+    ends = [item.moment + 1 for item in items if item.class_ == engine.AT_QUERY_EXPIRY]
+    return max([*ends, items[-1].moment if items else 0])
 
 
 class Edits:

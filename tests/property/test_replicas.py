@@ -120,7 +120,7 @@ def test_a_state_of_another_format_stops_with_the_way_out() -> None:
     store = DictStore()
     store.set_head(msgspec.msgpack.encode(Head(format=99)))
 
-    with pytest.raises(StateError, match=r"format 99.*reads format 3.*new checkpoint"):
+    with pytest.raises(StateError, match=r"format 99.*reads format 4.*new checkpoint"):
         read_head(store)
 
 

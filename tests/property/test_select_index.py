@@ -14,6 +14,7 @@ from bmq.index.base import MatchIndex
 from bmq.index.match.select_index import IMMEDIATE, SelectIndex
 from bmq.kernels.match.cluster_search import MAX_CLUSTER
 from bmq.records import Float64s
+from tests.examples import times
 from tests.index_machines import MatchMachine, crossings
 from tests.index_oracle import IndexOracle
 
@@ -28,7 +29,7 @@ def test_any_sequence_of_changes_and_questions_gets_the_answers_of_the_definitio
             # Layers as small as one query, so that there are several of them, and they merge all the time.
             return SelectIndex(n_dims, growth=growth, smallest_layer=1)
 
-    run_state_machine_as_test(Machine, settings=settings(stateful_step_count=15, max_examples=50))
+    run_state_machine_as_test(Machine, settings=settings(stateful_step_count=15, max_examples=times(0.5)))
 
 
 @pytest.mark.parametrize("n_dims", [1, 2])
@@ -38,7 +39,7 @@ def test_a_rival_gets_the_answers_of_the_definition(rival: Callable[[int], Match
         def make_index(self) -> MatchIndex:
             return rival(n_dims)
 
-    run_state_machine_as_test(Machine, settings=settings(stateful_step_count=15, max_examples=50))
+    run_state_machine_as_test(Machine, settings=settings(stateful_step_count=15, max_examples=times(0.5)))
 
 
 def spread(rng: np.random.Generator, scale: str, shape: tuple[int, ...]) -> Float64s:
@@ -66,7 +67,7 @@ def draw_regions(rng: np.random.Generator, scale: str, shape: tuple[int, int]) -
     missing=st.sampled_from([0.0, 0.1, 1.0]),
     cluster=st.sampled_from([1, 7, MAX_CLUSTER]),
 )
-@settings(max_examples=60)
+@settings(max_examples=times(0.6))
 def test_batches_of_any_size_get_the_answers_of_the_definition(
     seed: int, n_dims: int, scale: str, n_values: int, missing: float, cluster: int
 ) -> None:
@@ -92,7 +93,7 @@ def test_batches_of_any_size_get_the_answers_of_the_definition(
 
 
 @given(seed=st.integers(0, 2**32 - 1), n_dims=st.sampled_from([1, 3]))
-@settings(max_examples=20)
+@settings(max_examples=times(0.2))
 def test_whether_one_query_holds_one_value_is_what_all_values_and_queries_say(seed: int, n_dims: int) -> None:
     rng = np.random.default_rng(seed)
     index = SelectIndex(n_dims)

@@ -83,18 +83,18 @@ def test_the_service_says_what_the_definition_says(
     tell(oracle, program)
     run(service, program)
 
-    told = [as_event(message) for message in service.events]
-    assert not differences(by_stream(told), by_stream(oracle.events))
+    emitted = [as_event(message) for message in service.events]
+    assert not differences(by_stream(emitted), by_stream(oracle.events))
     assert not differences(by_query(map(as_answer, service.replies)), by_query(oracle.answers))
     assert service.n_late == oracle.late.total()
     assert sorted(service.dead) == dead_of(program)
-    assert broken_ledgers(told, _with_max_events(program)) == []
-    assert len({message["event_id"] for message in service.events}) == len(told)
+    assert broken_ledgers(emitted, _with_max_events(program)) == []
+    assert len({message["event_id"] for message in service.events}) == len(emitted)
 
 
 @settings(max_examples=min(6 * N_EXAMPLES, N_NIGHTLY))
 @given(data=st.data(), program=programs_in_order(), one=n_shards, other=n_shards)
-def test_batches_shards_and_restarts_change_nothing_that_is_told_of_readings_in_order(
+def test_batches_shards_and_restarts_change_no_event_of_readings_in_order(
     data: st.DataObject, program: list[Batch], one: int, other: int
 ) -> None:
     smaller = data.draw(cut_smaller(program))

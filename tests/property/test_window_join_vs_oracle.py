@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from bmq.engines.window.window_join import Window, WindowJoin
 from bmq.engines.window.window_search import Costs
 from bmq.records import Band, Bools, Conjunction, Int32s, JoinQuery, JoinSide, Kind, Region, Where
+from tests.examples import times
 from tests.oracle_join_queries import JoinQuery as OracleJoin
 from tests.oracle_join_queries import read_join
 from tests.oracle_joins import find_earlier
@@ -206,7 +207,7 @@ def test_what_is_dropped_is_missed_by_none_that_comes_in_order(
 @given(
     seed=st.integers(0, 1 << 30), queries=st.lists(window_queries(), min_size=1, max_size=2), count=st.integers(30, 90)
 )
-@settings(max_examples=20)
+@settings(max_examples=times(0.2))
 def test_pairs_of_long_windows_are_those_of_the_definition(seed: int, queries: list[JoinQuery], count: int) -> None:
     """The ranges of a box are then too long to test each reading in them."""
     rng = np.random.default_rng(seed)

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from difflib import get_close_matches
 from typing import Annotated, Any
 
 import msgspec
@@ -10,12 +9,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from bmq.cli.features import read_features
 from bmq.cli.target import BootstrapOption, ConfigOption, Target, find_target
 from bmq.client.client import REPLY_TIMEOUT_SECONDS, StandingQuery
 from bmq.client.messages import Member, ReplyMessage
 from bmq.errors import ControlCode, ControlError, ServiceError
 from bmq.wire.control import validate_definition
 from bmq.wire.definitions import read_definition
+from bmq.wire.fault_texts import nearest
 from bmq.wire.kinds import KINDS
 
 app = typer.Typer(help="Put, remove, list and show standing queries.", no_args_is_help=True)
@@ -47,6 +48,43 @@ def put(
             _say_published(query_id, client.publish({query_id: definition})[query_id])
         else:
             _say_reply(client.put(query_id, definition, timeout))
+
+
+@app.command("import")
+def import_features(
+    file: Annotated[
+        typer.FileBinaryRead,
+        typer.Argument(metavar="FILE|-", help="A FeatureCollection of GeoJSON; - reads stdin."),
+    ],
+    feed: Annotated[str, typer.Option("--feed", metavar="FEED", help="The feed that the queries watch.")],
+    id_property: Annotated[
+        str | None,
+        typer.Option("--id-property", metavar="NAME", help="The property that is the query id.  [default: `id`]"),
+    ] = None,
+    no_wait: NoWait = False,
+    timeout: Timeout = REPLY_TIMEOUT_SECONDS,
+    config: ConfigOption = None,
+    bootstrap: BootstrapOption = None,
+) -> None:
+    """Register a border query for each feature of a GeoJSON file, or replace it.
+
+    The query id is the feature's own id, or one of its properties. Nothing is published if the service would reject
+    one of the queries.
+    """
+    target = find_target(config, bootstrap)
+    features = read_features(file.read(), feed, id_property)
+    definitions = {query_id: json.dumps(definition).encode() for query_id, definition in features.items()}
+    for query_id, definition in definitions.items():
+        _validate(target, query_id, definition)
+    with target.client() as client:
+        if no_wait:
+            for query_id, offset in client.publish(definitions).items():
+                _say_published(query_id, offset)
+            return
+        replies = client.put_many(definitions, timeout)
+    # A rejection ends the command, so it is said after all that was accepted.
+    for reply in sorted(replies.values(), key=lambda reply: reply.error is not None):
+        _say_reply(reply)
 
 
 @app.command("rm")
@@ -95,8 +133,8 @@ def show(
         members = None if target.topics.membership is None else client.members(query_id)
     query = queries.get(query_id)
     if query is None:
-        near = get_close_matches(query_id, queries, n=1)
-        hint = f" The nearest is {near[0]!r}." if near else ""
+        near = nearest(query_id, queries)
+        hint = f" Did you mean {near!r}?" if near else ""
         raise ServiceError(
             f"Topic {target.topics.control!r} holds no query {query_id!r}.{hint} 'bmq query list' shows all."
         )
@@ -130,7 +168,7 @@ def _validate(target: Target, query_id: str, definition: bytes) -> None:
             raise ControlError(ControlCode.NOT_JSON, "The definition is no JSON object. Write one.")
         read_definition(read)
     except ControlError as error:
-        raise ServiceError(f"{error.code.value}: {error} Nothing was published.") from error
+        raise ServiceError(f"{query_id}: {error.code.value}: {error} Nothing was published.") from error
 
 
 def _say_published(query_id: str, offset: int) -> None:

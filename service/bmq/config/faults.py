@@ -3,7 +3,6 @@
 Knows pydantic's errors and the names of the options; decides nothing.
 """
 
-import difflib
 import json
 import os
 import re
@@ -13,6 +12,8 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
+
+from bmq.wire.fault_texts import nearest
 
 ENVIRONMENT_PREFIX = "BMQ_"
 
@@ -52,8 +53,8 @@ def describe(error: ErrorDetails, model: type[BaseModel]) -> str:
 def unknown_option(location: Location, known: Iterable[str]) -> str:
     """Return the fault of an option that does not exist, with the nearest known option."""
     names = sorted(known)
-    nearest = difflib.get_close_matches(str(location[-1]), names, n=1)
-    way_out = f'did you mean "{nearest[0]}"?' if nearest else f"known here: {', '.join(names)}"
+    near = nearest(str(location[-1]), names)
+    way_out = f'did you mean "{near}"?' if near else f"known here: {', '.join(names)}"
     return f"{dotted(location)}: there is no such option; {way_out}"
 
 
@@ -68,8 +69,8 @@ def unknown_variables(environment: Mapping[str, str], sections: Iterable[str]) -
         section, separator, _ = name.upper().removeprefix(ENVIRONMENT_PREFIX).partition("__")
         if not (name.upper().startswith(ENVIRONMENT_PREFIX) and separator) or section.lower() in known:
             continue
-        nearest = difflib.get_close_matches(section.lower(), known, n=1)
-        way_out = f"did you mean {ENVIRONMENT_PREFIX}{nearest[0].upper()}__…?" if nearest else "unset it"
+        near = nearest(section, known)
+        way_out = f"did you mean {ENVIRONMENT_PREFIX}{near.upper()}__…?" if near else "unset it"
         faults.append(f"environment variable {name}: there is no section {section.lower()!r}; {way_out}")
     return faults
 

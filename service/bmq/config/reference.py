@@ -116,6 +116,8 @@ def _type(schema: Mapping[str, Any]) -> str:
             return f"whole number, {low} or more"
         case {"format": "duration"}:
             return "duration"
+        case {"format": "duration or off"}:
+            return 'duration or `"off"`'
         case {"type": "array"}:
             return "list of texts"
         case {"type": "boolean"}:

@@ -23,6 +23,7 @@ from bmq.wire.durations import read_duration, read_positive_duration
 
 # Kafka's own rule (org.apache.kafka.common.internals.Topic).
 _TOPIC = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
+_OFF = "off"
 _TRIGGER = re.compile(r"\d+ seconds?|available_now")
 
 
@@ -44,7 +45,7 @@ def _trigger(text: str) -> str:
     return text
 
 
-def _text_of(read: Callable[[object], int]) -> BeforeValidator:
+def _text_of(read: Callable[[object], int | None]) -> BeforeValidator:
     """Return a validator that requires that ``read`` accepts the value; the value stays a text, as in the file."""
 
     def check(value: object) -> object:
@@ -52,6 +53,16 @@ def _text_of(read: Callable[[object], int]) -> BeforeValidator:
         return value
 
     return BeforeValidator(check)
+
+
+def _read_future(value: object) -> int | None:
+    """Return the milliseconds of a duration; None for "off"."""
+    if value == _OFF:
+        return None
+    try:
+        return read_duration(value)
+    except ValueError as error:
+        raise ValueError(f'{error}; "{_OFF}" sets no limit') from None
 
 
 def _later(refused: object) -> AfterValidator:
@@ -70,6 +81,7 @@ FieldName = Annotated[str, Field(min_length=1)]
 Whole = Annotated[int, BeforeValidator(_whole)]
 _DURATION = WithJsonSchema({"type": "string", "format": "duration"})  # so that the reference shows this type
 Duration = Annotated[str, _text_of(read_duration), _DURATION]
+DurationOrOff = Annotated[str, _text_of(_read_future), WithJsonSchema({"type": "string", "format": "duration or off"})]
 PositiveDuration = Annotated[str, _text_of(read_positive_duration), _DURATION]
 
 
@@ -128,7 +140,11 @@ class FeedSection(Section):
     stream_id: FieldName
     """The field that names the stream, or `@key` for the record key."""
     event_time: FieldName | None = None
-    """The field with the event time, epoch milliseconds or RFC 3339. Absent: the record's timestamp."""
+    """The field with the event time, a number that counts from 1970, or RFC 3339. Absent: the record's timestamp."""
+    event_time_unit: Literal["s", "ms", "us", "ns"] | None = None
+    """The unit of an event time that is a number: seconds, milliseconds, microseconds or nanoseconds. A fraction of a
+    millisecond is rounded down. Absent: `ms`, and a number below 10^11 or above 10^14 is a dead letter, because it is
+    probably of another unit."""
     dimensions: Annotated[tuple[FieldName, ...], Field(min_length=1)]
     """The numeric fields that regions are about. Fixed for a checkpoint, with their order."""
     attributes: tuple[FieldName, ...] = ()
@@ -144,17 +160,18 @@ class FeedSection(Section):
     more; in five and more, the first batch waits until `border_grid` is compiled. No answer depends on it, and a
     checkpoint takes any."""
     max_lateness: Duration = "0s"
-    """How long readings are held, by the feed's clock, to be put in order of event time, whichever partition they
-    come from. All events come that much later; a reading that comes later still is counted and dropped. `0s`: not
-    held."""
+    """By how much the readings of a stream may be out of order, whichever partition they come from. The service holds
+    each reading until its stream, or the feed's clock, is that far ahead, so all events come that much later. It counts
+    and drops a reading that its own stream has left further behind. A stream that is behind its feed loses nothing.
+    `0s`: not held."""
     stream_ttl: PositiveDuration | None = None
     """The silence, in event time, after which a stream is unknown again and all its memberships end. Absent: never."""
     idle_advance: PositiveDuration | None = None
     """When no reading of the feed came for so long, wall time moves its clock, so that a silent feed does not hold
     up what is due: `ttl`, `stream_ttl`, `stay_for` and the like. Absent: only readings move the clock."""
-    max_future: Duration | None = None
+    max_future: DurationOrOff = "1h"
     """How far an event time may be ahead of its record's timestamp. Further ahead is a dead letter and does not move
-    the clock, so that one wrong clock does not expire everything. Absent: any."""
+    the clock, so that one wrong clock does not expire everything. `off`: any."""
     join: bool = False
     """Whether `band_join` and `window_join` may use the feed. All its readings then go to every shard, too. Fixed for a
     checkpoint."""
@@ -207,8 +224,9 @@ class FeedSection(Section):
             max_lateness_ms=read_duration(self.max_lateness),
             stream_ttl_ms=_milliseconds(self.stream_ttl),
             idle_advance_ms=_milliseconds(self.idle_advance),
-            max_future_ms=_milliseconds(self.max_future),
+            max_future_ms=_read_future(self.max_future),
             join=self.join,
+            event_time_unit=None if self.event_time_unit is None else records.TimeUnit(self.event_time_unit),
         )
 
 

@@ -23,6 +23,7 @@ class StageResult:
     puts : for replicas: the accepted put with its due, or the queries whose `ttl` runs from now on.
     replies : for each command that gets a reply, and for each query that ended.
     n_late : readings that were dropped because they were late.
+    max_lag_ms : the largest lag of an applied reading.
     n_suppressed : events that an option of their query suppressed.
     visits : index entries visited for border and transition queries, and candidates tested for joins.
     level_visits : index entries visited for match and select queries.
@@ -34,6 +35,7 @@ class StageResult:
     puts: list[Put[Query]] = field(default_factory=list)
     replies: list[Reply] = field(default_factory=list)
     n_late: int = 0
+    max_lag_ms: int = 0
     n_suppressed: int = 0
     visits: int = 0
     level_visits: int = 0
@@ -46,6 +48,7 @@ class StageResult:
         self.puts += other.puts
         self.replies += other.replies
         self.n_late += other.n_late
+        self.max_lag_ms = max(self.max_lag_ms, other.max_lag_ms)
         self.n_suppressed += other.n_suppressed
         self.visits += other.visits
         self.level_visits += other.level_visits

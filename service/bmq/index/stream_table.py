@@ -33,6 +33,10 @@ class Chained:
         expire.
     values, previous_values : float64[d, n], the latter valid where moved or returned.
     previous_times : int64[n], epoch ms, valid where moved or returned.
+    lags_before : int64[n], ms
+        The lag of the stream before these readings. None: no stream had a lag.
+    ordinals_before : int32[n]
+        The ordinal of the last reading of the stream before these readings. None: as ``lags_before``.
     ordinals : int32[n]
         How many readings of the stream came before at the same event time. If the event time is before the expiry of
         its stream, the number is unknown and the reading gets a number of its own.
@@ -49,13 +53,15 @@ class Chained:
     previous_times: Int64s
     ordinals: Int32s
     n_late: int
+    lags_before: Int64s | None = None
+    ordinals_before: Int32s | None = None
 
 
 class StreamTable:
     """The streams of one feed and shard, by slot 0..n_slots - 1.
 
     A stream gets a slot at its first reading, or earlier if a query names the stream; it keeps the slot for ever.
-    Memory: 8 * d + 45 bytes a stream, its id, and 8 to 16 bytes of hash table.
+    Memory: 8 * d + 45 bytes a stream, its id, and 8 to 16 bytes of hash table; 8 more while some stream has a lag.
 
     Parameters
     ----------
@@ -76,6 +82,7 @@ class StreamTable:
         self._last_times: Int64s = np.full(INITIAL_STREAMS, NEVER, dtype=np.int64)
         self._ordinals: Int32s = np.zeros(INITIAL_STREAMS, dtype=np.int32)
         self._values: Float64s = np.zeros((n_dims, INITIAL_STREAMS))
+        self._lags: Int64s | None = None  # by slot, as long as some stream has a lag
         self._scratch: Int64s = np.full(INITIAL_STREAMS, NEVER, dtype=np.int64)
         self._touched: Bools = np.zeros(INITIAL_STREAMS, dtype=np.bool_)
         self._touched_slots: Int32s = np.empty(INITIAL_STREAMS, dtype=np.int32)
@@ -95,6 +102,24 @@ class StreamTable:
     def values(self) -> Float64s:
         """Each stream's last value, float64[d, n_slots]; zero if there was no reading."""
         return self._values[:, : self.n_slots]
+
+    @property
+    def lags(self) -> Int64s | None:
+        """The lag of each stream's last reading, ms, int64[n_slots]; None: no stream has a lag."""
+        return None if self._lags is None else self._lags[: self.n_slots]
+
+    @property
+    def n_lagging(self) -> int:
+        """How many streams have a lag."""
+        return 0 if self._lags is None else int(np.count_nonzero(self._lags))
+
+    @property
+    def silent_since(self) -> Int64s:
+        """The settled time from which the silence of each stream counts, int64[n_slots]: last reading and its lag.
+
+        ``NEVER`` if there was no reading.
+        """
+        return self.last_times if self._lags is None else self.last_times + self._lags[: self.n_slots]
 
     @property
     def n_seen(self) -> int:
@@ -156,6 +181,8 @@ class StreamTable:
         previous_times = np.empty(n, dtype=np.int64)
         previous_values = np.empty((self.n_dims, n))
         ordinals = np.empty(n, dtype=np.int32)
+        lags_before = None if self._lags is None else self._lags[slots]
+        ordinals_before = None if self._lags is None else self._ordinals[slots]
         self._n_touched, self.n_recounted = kernel.chain(
             slots,
             times,
@@ -182,6 +209,9 @@ class StreamTable:
             rows, slots, kinds, ordinals = rows[applied], slots[applied], kinds[applied], ordinals[applied]
             values, times, previous_times = values[:, applied], times[applied], previous_times[applied]
             previous_values = previous_values[:, applied]
+            if lags_before is not None and ordinals_before is not None:
+                lags_before, ordinals_before = lags_before[applied], ordinals_before[applied]
+        self._set_lags(slots, None if readings.lags is None else readings.lags[rows])
         returned = kinds == kernel.RETURNED if self.can_expire else None
         return Chained(
             rows,
@@ -194,7 +224,19 @@ class StreamTable:
             previous_times,
             ordinals,
             n_late,
+            lags_before,
+            ordinals_before,
         )
+
+    def _set_lags(self, slots: Int32s, lags: Int64s | None) -> None:
+        """Set the lags of streams; of a slot that is there several times the last one counts."""
+        if self._lags is None and (lags is None or not lags.any()):
+            return
+        if self._lags is None:
+            self._lags = np.zeros(self._hashes.size, dtype=np.int64)
+        self._lags[slots] = 0 if lags is None else lags
+        if not self._lags.any():
+            self._lags = None
 
     @property
     def can_expire(self) -> bool:
@@ -206,7 +248,7 @@ class StreamTable:
 
         O(streams), one comparison each.
         """
-        times = self.last_times
+        times = self.silent_since
         if not self.can_expire or settled == NEVER:
             return np.empty(0, dtype=np.int32)
         # Compared with a limit for the time: NEVER is below every limit, but a difference with NEVER overflows.
@@ -216,6 +258,7 @@ class StreamTable:
         """Make streams unknown again; they keep their slots."""
         self._last_times[slots] = NEVER
         self._ordinals[slots] = 0
+        self._set_lags(slots, None)
         new = slots[~self._touched[slots]]
         self._touched[new] = True
         self._touched_slots[self._n_touched : self._n_touched + new.size] = new
@@ -230,7 +273,14 @@ class StreamTable:
 
     def rows_of(self, slots: Int32s) -> StreamRows:
         """Return the rows of the table in ``slots``."""
-        return StreamRows(self.ids_of(slots), self._last_times[slots], self._ordinals[slots], self._values[:, slots])
+        lags = None if self._lags is None else self._lags[slots]
+        return StreamRows(
+            self.ids_of(slots),
+            self._last_times[slots],
+            self._ordinals[slots],
+            self._values[:, slots],
+            lags=lags if lags is not None and lags.any() else None,
+        )
 
     def seen_slots(self) -> Int32s:
         """Return the slots of the streams that have a reading and are not forgotten, ascending: int32[k]."""
@@ -243,6 +293,7 @@ class StreamTable:
         self._last_times[slots] = rows.event_times
         self._ordinals[slots] = rows.ordinals
         self._values[:, slots] = rows.values
+        self._set_lags(slots, rows.lags)
 
     def _grow(self, id_length: int) -> None:
         """Make room for one more id, of ``id_length`` bytes."""
@@ -255,6 +306,8 @@ class StreamTable:
             self._scratch = _enlarged(self._scratch, 2 * capacity, NEVER)
             self._touched = _enlarged(self._touched, 2 * capacity, False)
             self._touched_slots = _enlarged(self._touched_slots, 2 * capacity, 0)
+            if self._lags is not None:
+                self._lags = _enlarged(self._lags, 2 * capacity, 0)
             values = np.zeros((self.n_dims, 2 * capacity))
             values[:, :capacity] = self._values
             self._values = values
@@ -276,6 +329,10 @@ class StreamTable:
         # The hash table is at most half full, and has each slot once.
         assert 2 * self.n_slots <= self._table.size
         assert np.array_equal(np.sort(self._table[self._table >= 0]), everything)
+        # An unknown stream has no lag, and no lag is below 0.
+        if self.lags is not None:
+            assert (self.lags >= 0).all()
+            assert not self.lags[self.last_times == NEVER].any()
         # Scratch is clean between calls, and the list of touched slots equals the set of them.
         assert (self._scratch == NEVER).all()
         assert set(self._touched_slots[: self._n_touched]) == set(np.flatnonzero(self._touched))

@@ -41,10 +41,9 @@ def count(
         events += count_events(crossings)
     for pairs in result.pairs:
         events += count_pairs(pairs)
-    left_out = Counter(frames.late)  # late readings count as readings, too
     counters: ShardCounters = {
         "shard": shard,
-        "readings": dict(Counter({feed: sum(map(len, parts)) for feed, parts in frames.readings.items()}) + left_out),
+        "readings": {feed: sum(map(len, parts)) for feed, parts in frames.readings.items()},
         "late": {feed: n for feed, n in result.late.items() if n},
         "suppressed": {feed: n for feed, n in result.suppressed.items() if n},
         "dead_letters": {feed: dict(codes) for feed, codes in dead.items()},
@@ -53,6 +52,8 @@ def count(
         "queries": monitor.n_queries(),
         "pending": monitor.n_pending(),
         "streams": monitor.n_streams(),
+        "lagging": monitor.n_lagging(),
+        "max_lags": result.max_lags,
         "clocks": monitor.clocks(),
         "visits": dict(result.visits),
         "useful": dict(result.useful),

@@ -9,7 +9,9 @@ part in joins, every shard also gets all its readings, as one frame that is pack
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from enum import IntEnum
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -18,10 +20,9 @@ import pyarrow.compute as pc
 
 from bmq.job.output_topics import OutputTopics
 from bmq.job.plan import Plan
-from bmq.records import NEVER, Feed
+from bmq.records import NEVER, Feed, Readings
 from bmq.wire.control import parse_command
 from bmq.wire.frames import pack_commands, pack_dead_letters, pack_readings
-from bmq.wire.lateness import LateReadings, with_partition
 from bmq.wire.marks import parse_mark
 from bmq.wire.readings import Decoded, Decoder
 
@@ -47,15 +48,14 @@ FRAME_SCHEMA = pa.schema(
         pa.field("first_offset", pa.int64()),
         pa.field("next_offset", pa.int64()),
         pa.field("frame", pa.binary()),
-        # Event times over the readings of all shards in this Arrow batch, without late ones; NEVER: no readings.
+        # Event times over the readings of all shards in this Arrow batch; NEVER: no readings.
         pa.field("earliest", pa.int64()),
         pa.field("latest", pa.int64()),
-        pa.field("late", pa.int64()),  # number of late readings that were dropped; only in the row of one shard
     ]
 )
 FRAME_DDL = (
     "shard int, kind int, feed string, partition int, first_offset long, next_offset long, frame binary, "
-    "earliest long, latest long, late long"
+    "earliest long, latest long"
 )
 
 # A definition may name thousands of streams, and every shard gets each frame: larger frames would approach the 2 GiB
@@ -77,7 +77,6 @@ class _Row(NamedTuple):
     frame: bytes
     earliest: int = NEVER
     latest: int = NEVER
-    late: int = 0
 
 
 def decode_control(plan: Plan) -> Arrow:
@@ -150,10 +149,12 @@ def decode_readings(plan: Plan) -> Arrow:
     """
 
     def decode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        decoders = {topic: _FeedDecoder(plan, feed) for topic, feed in plan.feed_by_topic().items()}
+        feeds = plan.feed_by_topic()
+        # Only when it is needed: a decoder of each of some hundred feeds would take longer than the task's records.
+        decoder_of = cache(lambda topic: _FeedDecoder(plan, feeds[topic]))
         for batch in batches:
             if batch.num_rows:
-                yield decoders[batch.column("topic")[0].as_py()].decode(batch)
+                yield decoder_of(batch.column("topic")[0].as_py()).decode(batch)
 
     return decode
 
@@ -165,7 +166,6 @@ class _FeedDecoder:
         self._plan = plan
         self._feed = feed
         self._decoder = Decoder(feed)
-        self._late = LateReadings(feed.max_lateness_ms) if feed.max_lateness_ms else None
 
     def decode(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows of the partition's next batch of records."""
@@ -175,9 +175,9 @@ class _FeedDecoder:
         first, after = offsets[0].as_py(), offsets[-1].as_py() + 1
         record_times = batch.column("timestamp").cast(pa.int64()).to_numpy() // 1000  # microseconds to milliseconds
         decoded = self._decoder.decode(batch.column("key"), batch.column("value"), record_times)
-        readings, n_late = decoded.readings, 0
-        if self._late is not None:
-            readings, n_late = self._late.drop(readings, partition)
+        readings = decoded.readings
+        if feed.max_lateness_ms:
+            readings = with_partition(readings, partition)
         times = readings.event_times
         earliest, latest = (int(times.min()), int(times.max())) if times.size else (NEVER, NEVER)
         rows = [
@@ -189,13 +189,16 @@ class _FeedDecoder:
             rows += [
                 _Row(key, Kind.JOIN_READINGS, feed.name, partition, first, after, frame) for key in plan.shard_keys
             ]
-        # Late readings and dead letters belong to no shard, so any one shard gets them.
-        shard = partition % plan.n_shards
-        rows[shard] = rows[shard]._replace(late=n_late)
         if decoded.bad:
+            shard = partition % plan.n_shards  # dead letters belong to no shard, so any one shard gets them
             frame = _dead_letters(feed, batch, decoded)
             rows.append(_Row(plan.shard_keys[shard], Kind.DEAD_LETTERS, feed.name, partition, first, after, frame))
         return _rows(rows)
+
+
+def with_partition(readings: Readings, partition: int) -> Readings:
+    """Return the readings with the number of their partition in each row, for those who put readings in order."""
+    return replace(readings, partitions=np.full(len(readings), partition, dtype=np.int32))
 
 
 def _dead_letters(feed: Feed, batch: pa.RecordBatch, decoded: Decoded) -> bytes:

@@ -25,13 +25,11 @@ class ShardResult:
     commands : the immediate results of the commands.
     feeds : feed -> the results of its readings and its clock, for every feed.
     joins : the results of the readings and clocks of all feeds in joins; None: no feed takes part in joins.
-    late_before : feed -> number of late readings that decoding dropped, before any monitor.
     """
 
     commands: StageResult
     feeds: dict[str, StageResult] = field(default_factory=dict)
     joins: StageResult | None = None
-    late_before: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def replies(self) -> list[Reply]:
@@ -51,7 +49,12 @@ class ShardResult:
     @property
     def late(self) -> dict[str, int]:
         """Feed -> number of readings that changed nothing because they were late."""
-        return {feed: result.n_late + self.late_before.get(feed, 0) for feed, result in self.feeds.items()}
+        return {feed: result.n_late for feed, result in self.feeds.items()}
+
+    @property
+    def max_lags(self) -> dict[str, int]:
+        """Feed -> the largest lag of its applied readings, ms."""
+        return {feed: result.max_lag_ms for feed, result in self.feeds.items()}
 
     @property
     def suppressed(self) -> dict[str, int]:
@@ -95,7 +98,7 @@ def run_batch(monitor: Monitor, frames: Frames, feeds: Mapping[str, Feed]) -> Sh
     Every feed advances in every batch, even without readings: its clock may have moved, and a command may have started
     a timer that is already due. The joins advance in every batch, too, if any feed takes part in joins.
     """
-    result = ShardResult(monitor.apply(frames.commands), late_before=frames.late)
+    result = ShardResult(monitor.apply(frames.commands))
     for feed in feeds:
         parts = frames.readings.get(feed)
         readings = None if parts is None else concat(parts)

@@ -22,7 +22,6 @@ class Frames:
     ----------
     readings : feed -> its readings in this shard, ascending by (partition, offset).
     join_readings : feed that takes part in joins -> the readings of all shards, ascending by (partition, offset).
-    late : feed -> number of late readings that decoding dropped.
     clocks : feed -> the earliest and the latest event time of the batch over all shards; marks count for the latest.
     next_offsets : feed -> partition -> first offset after this batch.
     """
@@ -30,7 +29,6 @@ class Frames:
     commands: list[Command] = field(default_factory=list)
     readings: dict[str, list[Readings]] = field(default_factory=dict)
     join_readings: dict[str, list[Readings]] = field(default_factory=dict)
-    late: dict[str, int] = field(default_factory=dict)
     clocks: dict[str, Clock] = field(default_factory=dict)
     dead_letters: list[pa.RecordBatch] = field(default_factory=list)
     next_offsets: dict[str, dict[int, int]] = field(default_factory=dict)
@@ -52,8 +50,6 @@ def read_frames(rows: pd.DataFrame) -> Frames:
             case Kind.READINGS:
                 frames.next_offsets.setdefault(row.feed, {})[int(row.partition)] = int(row.next_offset)
                 _move_clock(frames, row.feed, int(row.earliest), int(row.latest))
-                if row.late:
-                    frames.late[row.feed] = frames.late.get(row.feed, 0) + int(row.late)
                 readings = unpack_readings(row.frame)
                 if len(readings):
                     frames.readings.setdefault(row.feed, []).append(readings)
@@ -72,7 +68,6 @@ class _Row(NamedTuple):
     next_offset: int
     earliest: int
     latest: int
-    late: int
     frame: bytes
 
 

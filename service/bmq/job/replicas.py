@@ -24,7 +24,7 @@ from bmq.errors import StateError
 from bmq.monitor.monitor import Monitor
 from bmq.wire.state_bytes import pack_delta, unpack_delta
 
-FORMAT = 3
+FORMAT = 4
 
 # A snapshot is due when the log after the last one has this many times the bytes of the snapshot. With 4, snapshots
 # are at most a fifth of all bytes written, and a lost replica reads at most five times the live state.

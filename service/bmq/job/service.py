@@ -9,7 +9,6 @@ import logging
 import re
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
 import msgspec
@@ -24,9 +23,8 @@ from bmq.job.idle import ClockWriter, IdleFeeds
 from bmq.job.pipeline import start_pipeline
 from bmq.job.plan import Plan
 from bmq.job.progress import ProgressListener
-from bmq.job.session import make_session
+from bmq.job.session import make_session, start_worker_daemon
 from bmq.job.shards import shard_keys
-from bmq.job.warmup import warm_up
 from bmq.kafka_io.topics import Topics
 from bmq.metrics.metrics import Metrics
 from bmq.records import Feed
@@ -65,7 +63,7 @@ class Service:
         """Start the service; return when the streaming query runs.
 
         1. Create the missing topics.
-        2. Start Spark; load the kernels in parallel.
+        2. Start Spark, then the daemon of its Python workers, which loads the kernels.
         3. Bind a new checkpoint to the configuration, or check that an old one fits it.
         4. Serve the metrics, then start the streaming query.
         5. Start the writer that advances the clocks of silent feeds.
@@ -88,12 +86,9 @@ class Service:
         if made:
             _log.info("Made the topics that were missing: %s.", ", ".join(made))
         _warn_if_not_compacted(topics, config.topics.membership)
-        with ThreadPoolExecutor(1) as beside:
-            warm = beside.submit(warm_up)  # 2: workers then find the kernels compiled
-            spark = self._spark = make_session(config.job.shards)
-            if not warm.done():
-                _log.info("Loading the kernels. The first time they are compiled, which takes one to two minutes.")
-            warm.result()
+        spark = self._spark = make_session(config.job.shards)  # 2
+        _log.info("Loading the kernels. The first time they are compiled, which takes some minutes.")
+        start_worker_daemon(spark)
         origin = _bind(CheckpointFolder(spark, config.job.checkpoint), config, topics)  # 3
         plan = _plan(config, origin)
         self.metrics.start()  # 4

@@ -48,6 +48,14 @@ def make_session(n_shards: int) -> SparkSession:
     return session
 
 
+def start_worker_daemon(session: SparkSession) -> None:
+    """Run one task in a Python worker, so that Spark starts the daemon now and not in the middle of the first batch.
+
+    On a cluster this starts the daemon of one executor; the others start theirs with their first task.
+    """
+    session.range(0, 1, numPartitions=1).mapInArrow(lambda batches: batches, "id long").collect()
+
+
 def _settings(n_shards: int) -> dict[str, str]:
     settings = {
         # One partition for each shard: `job.shards` gives each shard the key that Spark sends to this partition. It is
@@ -65,6 +73,9 @@ def _settings(n_shards: int) -> dict[str, str]:
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
         "spark.python.worker.reuse": "true",
         "spark.python.daemon.module": "bmq.job.worker_daemon",
+        # Spark sets it for `mapInArrow` only, and starts a daemon for each set of workers whose environments differ.
+        # Without it, decode tasks and shards share one daemon and its workers, and the kernels are loaded once.
+        "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
         "spark.locality.wait": "0s",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

@@ -8,6 +8,7 @@ that needs other kernels. This module names no kernel; a test finds kernels that
 import json
 import time
 from collections.abc import Mapping
+from functools import cache
 from itertools import islice, product
 from typing import Any
 
@@ -18,6 +19,7 @@ from bmq.broker.jars import spark_jars
 from bmq.index.match.adaptive_match import make_kind
 from bmq.index.match.match_costs import MatchKind
 from bmq.index.stream_table import INITIAL_STREAMS
+from bmq.job.decode import with_partition
 from bmq.monitor.monitor import Monitor
 from bmq.records import Clock, Crossings, Feed, Format, IndexKind, JoinedPairs
 from bmq.records.column_records import concat
@@ -25,7 +27,6 @@ from bmq.wire.control import parse_command
 from bmq.wire.event_messages import render_crossings
 from bmq.wire.frames import pack_readings, unpack_readings
 from bmq.wire.join_event_messages import render_pairs
-from bmq.wire.lateness import LateReadings, with_partition
 from bmq.wire.readings import Decoder
 
 _FEEDS = {
@@ -208,12 +209,11 @@ def _definition(feed: Feed, hi: float, streams: list[str] | None) -> bytes:
 
 
 def _advance(monitor: Monitor, feed: Feed, n: int) -> int:
-    keys = pa.array([_stream_id(i).encode() for i in range(n)], pa.binary())
-    values = pa.array([_record(feed, i) for i in range(n)], pa.binary())
+    keys, values = _records(feed, n)
     record_times = np.full(n, 1_700_000_000_000, dtype=np.int64)
     readings = Decoder(feed).decode(keys, values, record_times).readings
     if feed.max_lateness_ms:
-        readings, _ = LateReadings(feed.max_lateness_ms).drop(readings, 0)
+        readings = with_partition(readings, 0)
     frames = [unpack_readings(frame) for frame in pack_readings(readings, n_shards=2)]
     times = readings.event_times
     advanced = monitor.advance(feed.name, concat(frames), Clock(int(times.max()), int(times.min())))
@@ -223,6 +223,13 @@ def _advance(monitor: Monitor, feed: Feed, n: int) -> int:
     (frame,) = pack_readings(with_partition(readings, 0), n_shards=1)
     joined = monitor.join({feed.name: concat([unpack_readings(frame)])})
     return n_events + _render_pairs(joined.pairs)
+
+
+@cache
+def _records(feed: Feed, n: int) -> tuple[pa.BinaryArray, pa.BinaryArray]:
+    """Return keys and values of n records; kept, because to make many takes longer than to decode them."""
+    keys = pa.array([_stream_id(i).encode() for i in range(n)], pa.binary())
+    return keys, pa.array([_record(feed, i) for i in range(n)], pa.binary())
 
 
 def _stream_id(i: int) -> str:

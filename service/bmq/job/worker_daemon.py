@@ -6,8 +6,9 @@ from this daemon has all of it at once, and shares the memory.
 """
 
 import gc
+from types import SimpleNamespace
 
-from pyspark.daemon import manager
+import pyspark.daemon
 
 import bmq.job.stateful  # noqa: F401 - loaded for the workers
 from bmq.job.warmup import warm_up
@@ -17,4 +18,7 @@ if __name__ == "__main__":
     # Otherwise the first garbage collection in a worker would touch, and so copy, every object that was made here.
     gc.collect()
     gc.freeze()
-    manager()
+    # Spark's daemon collects everything behind each task, and so walks over every object of the replicas: a tenth of a
+    # second with some hundred feeds. Only young objects here; Python itself collects the others when they have grown.
+    pyspark.daemon.gc = SimpleNamespace(collect=lambda: gc.collect(1))  # type: ignore[assignment]
+    pyspark.daemon.manager()

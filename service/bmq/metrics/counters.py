@@ -6,7 +6,7 @@ Prometheus, Spark or Kafka.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NotRequired, TypedDict
 
@@ -44,6 +44,8 @@ class ShardCounters(TypedDict):
     replies : status -> n.
     queries : kind -> number of standing queries after the batch (the same in every shard).
     streams : feed -> number of streams that the shard knows after the batch.
+    lagging : feed -> number of streams in the shard that have a lag after the batch.
+    max_lags : feed -> the largest lag of the readings that the shard applied in the batch, ms.
     clocks : feed -> the feed's clock in event time, epoch ms (the same in every shard); absent: no reading yet.
     pending : pending crossings in the shard after the batch: not yet confirmed, or the first half of a pattern.
     visits, useful : engine -> number of visited index entries, and how many of them became events.
@@ -60,6 +62,8 @@ class ShardCounters(TypedDict):
     replies: NotRequired[dict[str, int]]
     queries: NotRequired[dict[str, int]]
     streams: NotRequired[dict[str, int]]
+    lagging: NotRequired[dict[str, int]]
+    max_lags: NotRequired[dict[str, int]]
     clocks: NotRequired[dict[str, int]]
     pending: NotRequired[int]
     visits: NotRequired[dict[str, int]]
@@ -104,13 +108,16 @@ class Totals:
     latency_sum_seconds: float = 0.0
     queries: dict[str, int] = field(default_factory=dict)  # kind -> n
     clocks: dict[str, int] = field(default_factory=dict)  # feed -> epoch ms
+    max_lags: Counter[str] = field(default_factory=Counter)  # feed -> ms, in the last batch
     streams_by_shard: dict[int, dict[str, int]] = field(default_factory=dict)  # shard -> feed -> n
+    lagging_by_shard: dict[int, dict[str, int]] = field(default_factory=dict)  # shard -> feed -> n
     pending_by_shard: dict[int, int] = field(default_factory=dict)  # shard -> crossings
     state_bytes_by_shard: dict[int, int] = field(default_factory=dict)  # shard -> bytes
 
     def add(self, batch: Iterable[ShardCounters]) -> None:
         """Add the counters of one batch, in any order of shards."""
         by_shard = sorted(batch, key=lambda counters: counters["shard"])
+        self.max_lags = Counter()
         for counters in by_shard:
             self._add_shard(counters)
         # Commands go to every shard, so all shards agree, and a sum would count a query once for each shard.
@@ -138,6 +145,9 @@ class Totals:
             counts = counters["latency"]["counts"]
             self.latency_counts = [a + b for a, b in zip(self.latency_counts, counts, strict=True)]
             self.latency_sum_seconds += counters["latency"]["sum_seconds"]
+        self.max_lags |= Counter(counters.get("max_lags", {}))  # the larger of each two
+        if "lagging" in counters:
+            self.lagging_by_shard[counters["shard"]] = counters["lagging"]
         if "streams" in counters:
             self.streams_by_shard[counters["shard"]] = counters["streams"]
         if "pending" in counters:
@@ -147,10 +157,11 @@ class Totals:
 
     def streams(self) -> Counter[str]:
         """Return the known streams of each feed, summed over the shards."""
-        total: Counter[str] = Counter()
-        for by_feed in self.streams_by_shard.values():
-            total.update(by_feed)
-        return total
+        return _summed(self.streams_by_shard)
+
+    def lagging(self) -> Counter[str]:
+        """Return the number of streams of each feed that have a lag, summed over the shards."""
+        return _summed(self.lagging_by_shard)
 
     def pending(self) -> int:
         """Return the number of pending crossings in all shards."""
@@ -166,3 +177,10 @@ class Totals:
         An engine without visits is absent, because 0 would mean that all its visits were useless.
         """
         return {engine: self.useful[engine] / visited for engine, visited in self.visits.items() if visited}
+
+
+def _summed(by_shard: Mapping[int, Mapping[str, int]]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for by_feed in by_shard.values():
+        total.update(by_feed)
+    return total

@@ -152,7 +152,8 @@ class _TotalsCollector(Collector):
         yield _counter("bmq_dead_letters_total", "Records that were no reading.", ["feed", "code"], totals.dead_letters)
         yield _counter(
             "bmq_late_readings_total",
-            "Readings older than the last one of their stream, or than max_lateness allows; they change nothing.",
+            "Readings older than the last one applied of their stream, or too far behind its newest one; they change "
+            "nothing.",
             ["feed"],
             totals.late,
         )
@@ -177,6 +178,18 @@ class _TotalsCollector(Collector):
         totals = self._totals
         yield _gauge("bmq_queries", "Standing queries.", ["kind"], totals.queries)
         yield _gauge("bmq_streams", "Streams seen.", ["feed"], totals.streams())
+        yield _gauge(
+            "bmq_lagging_streams",
+            "Streams whose last reading came when the feed was ahead of it by more than max_lateness.",
+            ["feed"],
+            totals.lagging(),
+        )
+        yield _gauge(
+            "bmq_stream_lag_seconds",
+            "The largest lag of a reading that the last batch applied.",
+            ["feed"],
+            {feed: totals.max_lags[feed] / 1000 for feed in totals.readings},
+        )
         yield _gauge(
             "bmq_clock_seconds",
             "How far the feed's event time has come, in seconds since 1970.",

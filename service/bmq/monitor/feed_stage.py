@@ -12,7 +12,7 @@ from itertools import islice
 from bmq.engines.feed.feed_engine import FeedEngine
 from bmq.engines.stage_result import StageResult
 from bmq.monitor.clock import FeedClock
-from bmq.monitor.held_readings import HeldReadings
+from bmq.monitor.held_readings import HeldReadings, with_lags
 from bmq.monitor.lifetimes import Lifetimes
 from bmq.records import Delta, Feed, Put, Query, Readings, Reason, RegionQuery
 
@@ -28,7 +28,11 @@ class FeedStage:
 
     def __init__(self, feeds: Mapping[str, Feed], clocks: Mapping[str, FeedClock]) -> None:
         self._engines = {name: FeedEngine(feed) for name, feed in feeds.items()}
-        self._held = {name: HeldReadings() for name, feed in feeds.items() if feed.max_lateness_ms}
+        self._held = {
+            name: HeldReadings(self._engines[name].tables.streams, feed.max_lateness_ms)
+            for name, feed in feeds.items()
+            if feed.max_lateness_ms
+        }
         self._clocks = clocks
         self._lifetimes = Lifetimes[RegionQuery](clocks)
         self._feed_by_query: dict[str, str] = {}
@@ -104,11 +108,11 @@ class FeedStage:
 
     def _advance(self, feed: str, readings: Readings | None) -> StageResult:
         engine, settled = self._engines[feed], self._clocks[feed].settled
-        held, n_late = self._held.get(feed), 0
-        if held is not None:
-            if readings is not None:
-                n_late = held.add(readings, engine.tables.settled)
-            readings = held.release(settled)
+        before, n_late = engine.tables.settled, 0
+        if feed in self._held:
+            readings, n_late = self._held[feed].advance(readings, before, settled)
+        elif readings is not None:
+            readings = with_lags(readings, before)
         started = self._lifetimes.start([(feed,)])
         for put in started:
             engine.set_due(put.query.query_id, put.due)

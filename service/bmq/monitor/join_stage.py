@@ -11,10 +11,10 @@ from bmq.engines.feed_pair import FeedPair
 from bmq.engines.joins.join_feed import JoinFeed
 from bmq.engines.stage_result import StageResult
 from bmq.monitor.clock import FeedClock
-from bmq.monitor.held_readings import HeldReadings
+from bmq.monitor.held_readings import HeldReadings, with_lags
 from bmq.monitor.lifetimes import Lifetimes
 from bmq.monitor.stage import as_emitted
-from bmq.records import Delta, Feed, JoinQuery, JoinRows, Put, Query, Readings, Reason
+from bmq.records import NEVER, Delta, Feed, JoinQuery, JoinRows, Put, Query, Readings, Reason
 
 Names = tuple[str, str]
 
@@ -32,7 +32,11 @@ class JoinStage:
     def __init__(self, feeds: Mapping[str, Feed], clocks: Mapping[str, FeedClock], shard: int, n_shards: int) -> None:
         joining = {name: feed for name, feed in feeds.items() if feed.join}
         self._feeds = {name: JoinFeed(feed, shard, n_shards) for name, feed in joining.items()}
-        self._held = {name: HeldReadings() for name, feed in joining.items() if feed.max_lateness_ms}
+        self._held = {
+            name: HeldReadings(self._feeds[name].streams, feed.max_lateness_ms)
+            for name, feed in joining.items()
+            if feed.max_lateness_ms
+        }
         self._clocks = clocks
         self._lifetimes = Lifetimes[JoinQuery](clocks)
         self._pairs: dict[Names, FeedPair] = {}
@@ -100,10 +104,10 @@ class JoinStage:
         """Apply the readings of all shards, ascending by (partition, offset) in each feed, and fire the timers due."""
         for pair in self._pairs.values():
             pair.band.refresh()
-        arrivals = {}
+        arrivals, partners = {}, self._settled_of_partners()
         for name, feed in self._feeds.items():
             settled = self._clocks[name].settled
-            arrivals[name] = feed.apply(self._released(name, readings.get(name), settled), settled)
+            arrivals[name] = feed.apply(self._released(name, readings.get(name), settled), settled, partners[name])
         started = self._lifetimes.start(self._pairs)
         for put in started:
             self._pairs[put.query.feeds].set_due(put.query.query_id, put.due)
@@ -115,12 +119,22 @@ class JoinStage:
         return result
 
     def _released(self, name: str, readings: Readings | None, settled: int) -> Readings | None:
-        held = self._held.get(name)
-        if held is None:
-            return readings
-        if readings is not None:
-            held.add(readings, self._feeds[name].settled)
-        return held.release(settled)
+        before = self._feeds[name].settled
+        if name in self._held:
+            return self._held[name].advance(readings, before, settled)[0]
+        return None if readings is None else with_lags(readings, before)
+
+    def _settled_of_partners(self) -> dict[str, int]:
+        """Return for each feed the latest settled time before this batch of the feeds that window joins join it with.
+
+        NEVER: no such feed has a clock, or no window join joins the feed.
+        """
+        found = dict.fromkeys(self._feeds, NEVER)
+        for (left, right), pair in self._pairs.items():
+            if pair.windows.since:
+                for name, partner in ((left, right), (right, left)):
+                    found[name] = max(found[name], self._feeds[partner].settled)
+        return found
 
     def _prune(self) -> None:
         """Drop the readings that no window needs any more."""

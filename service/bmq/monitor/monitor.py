@@ -196,6 +196,10 @@ class Monitor:
         """Return feed name -> how many streams are known in this shard."""
         return {name: engine.tables.streams.n_seen for name, engine in self._feeds.engines.items()}
 
+    def n_lagging(self) -> dict[str, int]:
+        """Return feed name -> how many streams of this shard have a lag."""
+        return {name: engine.tables.streams.n_lagging for name, engine in self._feeds.engines.items()}
+
     def clocks(self) -> dict[str, int]:
         """Return feed name -> its clock, epoch ms, for the feeds that have one."""
         return {name: clock.now.time for name, clock in self._clocks.items() if clock.now.time != NEVER}

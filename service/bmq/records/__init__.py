@@ -5,6 +5,7 @@ Knows numpy and nothing of ours. No JSON, no Arrow, no Spark, no Kafka: `wire` t
 """
 
 from bmq.records.arrays import NEVER as NEVER
+from bmq.records.arrays import Absent as Absent
 from bmq.records.arrays import Bools as Bools
 from bmq.records.arrays import Bytes as Bytes
 from bmq.records.arrays import Float64s as Float64s
@@ -45,6 +46,7 @@ from bmq.records.queries import Region as Region
 from bmq.records.queries import RegionQuery as RegionQuery
 from bmq.records.queries import Shape as Shape
 from bmq.records.queries import ShapeKind as ShapeKind
+from bmq.records.queries import TimeUnit as TimeUnit
 from bmq.records.queries import Where as Where
 from bmq.records.state import Clock as Clock
 from bmq.records.state import Delta as Delta

@@ -82,6 +82,8 @@ class Readings:
     values : float64[d, n], finite, one row a dimension, C-contiguous.
     attributes : None where the feed has none.
     partitions : int32[n]; None where the feed holds no readings back, since their order is then that of the rows.
+    lags : int64[n], ms, 0 or more: how far the settled time of the feed was beyond each reading before its batch. None:
+        no reading has a lag.
     """
 
     ids: Ids
@@ -90,6 +92,7 @@ class Readings:
     values: Values
     attributes: Attributes | None = None
     partitions: Int32s | None = None
+    lags: Annotated[Int64s | None, Absent(0)] = None
 
     def __len__(self) -> int:
         return self.event_times.size

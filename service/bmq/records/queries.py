@@ -13,6 +13,20 @@ class Format(StrEnum):
     CSV = "csv"
 
 
+class TimeUnit(StrEnum):
+    """What an event time counts that is a number."""
+
+    S = "s"
+    MS = "ms"
+    US = "us"
+    NS = "ns"
+
+    @property
+    def power(self) -> int:
+        """The power of ten that turns a number of this unit into milliseconds."""
+        return {TimeUnit.S: 3, TimeUnit.MS: 0, TimeUnit.US: -3, TimeUnit.NS: -6}[self]
+
+
 class IndexKind(StrEnum):
     """Which border structure finds the crossings of a feed; docs/indexes.md says what each is good for."""
 
@@ -66,13 +80,16 @@ class Feed:
     ----------
     stream_id : the field that names the stream, or "@key" for the record key.
     event_time : the field that holds the event time; None: the record's own timestamp.
+    event_time_unit : the unit of an event time that is a number; None: milliseconds, and a number that is probably of
+        another unit is refused.
     dimensions : the numeric fields, in the order of every array's first axis.
     index : how crossings are found; no answer depends on it, and no checkpoint.
     lonlat : the two dimensions are longitude and latitude in degrees; 180 is -180.
     max_lateness_ms : how long readings are held and put in order; 0: not held.
     stream_ttl_ms : the silence after which a stream is unknown again; None: never.
     idle_advance_ms : the silence of the feed after which wall time moves its clock; None: never.
-    max_future_ms : how far an event time may be ahead of the record's timestamp; None: any.
+    max_future_ms : how far an event time may be ahead of the record's timestamp; None: any. A record without a
+        timestamp has no limit.
     join : whether it may take part in joins; all its readings then go to every shard.
     """
 
@@ -90,6 +107,7 @@ class Feed:
     idle_advance_ms: int | None = None
     max_future_ms: int | None = None
     join: bool = False
+    event_time_unit: TimeUnit | None = TimeUnit.MS
 
 
 @dataclass(frozen=True, slots=True)

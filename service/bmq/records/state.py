@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from bmq.records.arrays import NEVER, Bytes, Int8s, Int32s, Int64s, RowsOf, Values
+from bmq.records.arrays import NEVER, Absent, Bytes, Int8s, Int32s, Int64s, RowsOf, Values
 from bmq.records.columns import Attributes, Ids, Readings
 from bmq.records.commands import Delete, Put
 from bmq.records.queries import Query
@@ -24,6 +24,7 @@ class StreamRows:
     ordinals : int32[n], how many readings came before this one at the same event time.
     values : float64[d, n].
     attributes : None where the feed has none.
+    lags : int64[n], ms: those of the last readings, as in `Readings`. None: no stream has a lag.
     """
 
     ids: Ids
@@ -31,6 +32,7 @@ class StreamRows:
     ordinals: Int32s
     values: Values
     attributes: Attributes | None = None
+    lags: Annotated[Int64s | None, Absent(0)] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 
 from bmq.errors import ControlCode, ControlError, ReadingError
-from bmq.records import Feed, Where
+from bmq.records import Feed, TimeUnit, Where
 from bmq.wire.definition_models import Scalar
-from bmq.wire.fault_texts import nearest, shorten
+from bmq.wire.event_times import LEAST_MILLISECONDS, read_event_time
+from bmq.wire.fault_texts import shorten, suggestion
 from bmq.wire.numeral import Numeral
-from bmq.wire.readings_exact import read_event_time
 from bmq.wire.record_formats import RECORD_FORMATS
 
 
@@ -21,11 +21,10 @@ def read_where(wanted: Mapping[str, Scalar | list[Scalar]], feed: Feed) -> Where
     """
     for name in wanted:
         if name not in feed.attributes:
-            known = nearest(name, feed.attributes)
             raise bad_option(
-                f"Field 'where' names {shorten(name)}, but feed '{feed.name}' declares no such attribute"
-                + (f"; the nearest is '{known}'. Use it, or add" if known else ". Add")
-                + f" the attribute to feeds.{feed.name}.attributes in the configuration."
+                f"Field 'where' names {shorten(name)}, but feed '{feed.name}' declares no such attribute. "
+                f"{suggestion(name, feed.attributes)} If readings have it, add it to feeds.{feed.name}.attributes in "
+                "the configuration."
             )
     return tuple((name, _texts(wanted[name], feed)) for name in sorted(wanted))
 
@@ -41,12 +40,17 @@ def read_expires_at(time: float | str | None) -> int | None:
     Raises
     ------
     ControlError
-        `bad_option`: the value is not a time.
+        `bad_option`: the value is not a time, or is a number that is probably in seconds.
     """
     if time is None:
         return None
+    if not isinstance(time, str) and time < LEAST_MILLISECONDS:
+        raise bad_option(
+            f"Field 'expires_at' is {shorten(time)}: a number is epoch milliseconds, and one below 10^11 is probably "
+            "seconds. Multiply it by 1000, or write a text like 2023-11-14T22:13:20Z."
+        )
     try:
-        return read_event_time("Field 'expires_at'", time if isinstance(time, str) else Numeral(time))
+        return read_event_time("Field 'expires_at'", time if isinstance(time, str) else Numeral(time), TimeUnit.MS)
     except ReadingError as error:
         raise bad_option(f"{error}.") from None
 

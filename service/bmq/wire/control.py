@@ -5,7 +5,7 @@ The checks run in this order, so a record with several faults gets the code of t
     1  key          missing_field (absent or empty), wrong_type (not UTF-8, or too long)
     2  JSON         not_json (not UTF-8, not a JSON object, NaN, or a name twice in one object)
     3  kind         missing_field, wrong_type, unknown_kind
-    4  shape        unknown_field, bad_option, missing_field, wrong_type, bad_duration, bad_region (see `definitions`)
+    4  shape        wrong_type, unknown_field, bad_option, missing_field, bad_duration, bad_region (see `definitions`)
     5  together     bad_region (not exactly one shape), bad_option (options that exclude each other, a feed twice)
     6  feeds        unknown_feed, then unknown_dimension, then bad_region, then bad_option (see `region_queries`,
                     `select_queries` and `join_queries`)
@@ -24,8 +24,9 @@ from bmq.errors import ControlCode, ControlError
 from bmq.records import Command, Delete, Feed, JoinQuery, Put, Refused, RegionQuery
 from bmq.wire.definition_models import Definition
 from bmq.wire.definitions import read_definition
-from bmq.wire.fault_texts import nearest, shorten
+from bmq.wire.fault_texts import shorten, suggestion
 from bmq.wire.kinds import KINDS
+from bmq.wire.record_texts import read_text
 
 # Every event carries its query id in the value and in a header, and the state holds it too. 256 bytes hold a URL or
 # two UUIDs; a higher limit lets one client inflate every event of its query.
@@ -131,8 +132,8 @@ def _find_feed(name: str, feeds: Mapping[str, Feed]) -> Feed:
         return feeds[name]
     raise ControlError(
         ControlCode.UNKNOWN_FEED,
-        f"Feed {shorten(name)} is not configured; the nearest one is '{nearest(name, feeds)}'. "
-        f"Use it, or add [feeds.…] to the configuration.",
+        f"Feed {shorten(name)} is not configured. {suggestion(name, feeds)} A further feed is a table [feeds.…] in the "
+        "configuration.",
     )
 
 
@@ -148,12 +149,12 @@ def _check_tags(tags: str) -> None:
 def _read_object(value: bytes) -> dict[str, Any]:
     """Return the JSON object in ``value``. Exact, not fast: 1e999 is valid JSON and must not become `not_json`."""
     try:
-        text = value.decode()
+        text = read_text(value)
         read = _DECODER.decode(text)
         if "\\u" in text:
             json.dumps(read, ensure_ascii=False).encode()  # raises for half of a surrogate pair, which is not text
     except UnicodeError:
-        raise _not_json("it is no UTF-8 text") from None
+        raise _not_json("it holds half of a surrogate pair, which is no UTF-8 text") from None
     except ValueError as error:
         raise _not_json(str(error)) from None
     if not isinstance(read, dict):

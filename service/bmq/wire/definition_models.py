@@ -46,7 +46,9 @@ class Region(Strict):
     )
     polygon: list[Point] | None = Field(default=None, description="One ring of [x, y], closed or not.")
     circle: Circle | None = None
-    geojson: dict[str, Any] | None = Field(default=None, description="A Polygon or a MultiPolygon of RFC 7946.")
+    geojson: dict[str, Any] | None = Field(
+        default=None, description="A Polygon or a MultiPolygon of RFC 7946, or a Feature of one."
+    )
 
 
 class _Definition(Strict):
@@ -61,7 +63,8 @@ class _Definition(Strict):
         default=None, description="The query ends so long after it was put or edited, by the feed's clock."
     )
     expires_at: int | FiniteFloat | str | None = Field(
-        default=None, description="The event time at which the query ends: epoch milliseconds or RFC 3339."
+        default=None,
+        description="The event time at which the query ends: RFC 3339, or epoch milliseconds from 10^11 on.",
     )
     enabled: bool = Field(default=True, description="false: as if nothing fitted.")
     output_topic: TopicName | None = Field(

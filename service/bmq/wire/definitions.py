@@ -21,21 +21,21 @@ from bmq.wire.definition_models import (
     RegionDefinition,
     WindowSide,
 )
-from bmq.wire.fault_texts import nearest, shorten
+from bmq.wire.fault_texts import shorten, suggestion
 from bmq.wire.kinds import KINDS
 
 _OPTIONS = frozenset(name for known in KINDS.values() for name in known.definition.model_fields)
 _REGIONS = ("region", "exit_region")
 _CONDITIONS = ("any", "band")
 
-# Of several faults the first in this order is reported. Names come first, because a misspelt name makes the field that
-# was meant "missing"; then options that do not apply or have a wrong value, missing fields, types, durations, and
-# regions.
+# Of several faults the first in this order is reported. Types come first, because a value of a wrong type may be meant
+# for another place, where its fields are known; then names, because a misspelt name makes the field that was meant
+# "missing"; then options that do not apply or have a wrong value, missing fields, durations, and regions.
 _REPORT_ORDER = (
+    ControlCode.WRONG_TYPE,
     ControlCode.UNKNOWN_FIELD,
     ControlCode.BAD_OPTION,
     ControlCode.MISSING_FIELD,
-    ControlCode.WRONG_TYPE,
     ControlCode.BAD_DURATION,
     ControlCode.BAD_REGION,
 )
@@ -67,7 +67,7 @@ def read_definition(definition: dict[str, Any]) -> Definition:
     ------
     ControlError
         With the first fault in this order: `missing_field`, `wrong_type` or `unknown_kind` for `kind`;
-        `unknown_field`; `bad_option`; `missing_field`; `wrong_type`; `bad_duration`; `bad_region`. Then, for fields
+        `wrong_type`; `unknown_field`; `bad_option`; `missing_field`; `bad_duration`; `bad_region`. Then, for fields
         that contradict each other: `bad_region`, `bad_option`.
     """
     model = _model(definition.get("kind"))
@@ -75,7 +75,8 @@ def read_definition(definition: dict[str, Any]) -> Definition:
     try:
         read = model.model_validate(present)
     except ValidationError as error:
-        first = min(error.errors(include_url=False), key=lambda detail: _REPORT_ORDER.index(_code(detail)))
+        details = _without_other_types(error.errors(include_url=False))
+        first = min(details, key=lambda detail: _REPORT_ORDER.index(_code(detail)))
         raise ControlError(_code(first), _message(first, model)) from None
     _check_together(read)
     return read
@@ -92,6 +93,22 @@ def _model(kind: object) -> type[Definition]:
         code, fault = ControlCode.UNKNOWN_KIND, f"Kind {shorten(kind)} is not known."
     *kinds, last = KINDS
     raise ControlError(code, f'{fault} Write "kind": {", ".join(map(shorten, kinds))} or {shorten(last)}.')
+
+
+def _without_other_types(details: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Return the errors without those that a field of several types has only because another of its types is meant."""
+    has_type = {_place(detail) for detail in details if _code(detail) is not ControlCode.WRONG_TYPE}
+    return [
+        detail for detail in details if _code(detail) is not ControlCode.WRONG_TYPE or _place(detail) not in has_type
+    ]
+
+
+def _place(detail: ErrorDetails) -> tuple[int | str, ...]:
+    """Return the place of the error, without the type that pydantic appends for a field of several types."""
+    place = detail["loc"]
+    if place[0] in _EXPECTED_OF_SEVERAL:
+        return place[: 1 if place[0] == "expires_at" else 2]
+    return place
 
 
 def _code(detail: ErrorDetails) -> ControlCode:
@@ -117,9 +134,7 @@ def _code(detail: ErrorDetails) -> ControlCode:
 
 def _message(detail: ErrorDetails, model: type[Definition]) -> str:
     """Return the value, the rule and the way out for one error of pydantic."""
-    place = detail["loc"]
-    if place[0] in _EXPECTED_OF_SEVERAL:
-        place = place[: 1 if place[0] == "expires_at" else 2]
+    place = _place(detail)
     path = _path(place)
     value = f"Field '{path}' is {shorten(detail['input'])}"
     match detail["type"]:
@@ -168,8 +183,7 @@ def _name_message(place: tuple[int | str, ...], path: str, model: type[Definitio
     *parents, name = map(str, place)
     if not parents and name in _OPTIONS:
         return f"Field '{path}' does not apply to kind '{_kind(model)}'. Leave it out."
-    known = nearest(name, _known_names(parents, name, model))
-    return f"Field '{path}' is not known; the nearest known field is '{known}'. Rename it."
+    return f"Field '{path}' is not known. {suggestion(name, _known_names(parents, name, model))}"
 
 
 def _known_names(parents: list[str], name: str, model: type[Definition]) -> Iterable[str]:

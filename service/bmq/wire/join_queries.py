@@ -15,7 +15,7 @@ from bmq.records import Band, Conjunction, Feed, JoinQuery, JoinSide, Kind, Regi
 from bmq.wire.common_options import bad_option, read_expires_at, read_where
 from bmq.wire.condition_models import SIDES, Bounds, JoinConjunction
 from bmq.wire.definition_models import BandJoinDefinition, JoinDefinition, WindowJoinDefinition
-from bmq.wire.fault_texts import nearest, shorten
+from bmq.wire.fault_texts import shorten, suggestion
 from bmq.wire.region_definitions import check_finite
 from bmq.wire.select_queries import check_columns, columns_of, read_boxes
 
@@ -133,8 +133,8 @@ def _column(place: str, name: str, side: str, feed: Feed) -> int:
 def _unknown_dimension(place: str, name: str, feed: Feed, known: Sequence[str]) -> ControlError:
     return ControlError(
         ControlCode.UNKNOWN_DIMENSION,
-        f"Field '{place}' is {shorten(name)}, but feed '{feed.name}' has no such field there; the nearest it has is "
-        f"'{nearest(name, known)}'. Use it.",
+        f"Field '{place}' is {shorten(name)}, but feed '{feed.name}' has no such field there. "
+        f"{suggestion(name, known)}",
     )
 
 
@@ -188,8 +188,9 @@ def _check_equal(field: str | None, feed: Feed) -> None:
     fields = (feed.stream_id, *columns_of(feed))
     if field is not None and field not in fields:
         raise bad_option(
-            f"Field 'equal' names {shorten(field)}, but feed '{feed.name}' has no such field; the nearest it has is "
-            f"'{nearest(field, fields)}'. Use it, or add it to feeds.{feed.name}.attributes in the configuration."
+            f"Field 'equal' names {shorten(field)}, but feed '{feed.name}' has no such field. "
+            f"{suggestion(field, fields)} If readings have it, add it to feeds.{feed.name}.attributes in the "
+            "configuration."
         )
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import msgspec
 
-from bmq.wire.readings_exact import FIRST_EVENT_TIME_MS, LAST_EVENT_TIME_MS
+from bmq.wire.event_times import FIRST_EVENT_TIME_MS, LAST_EVENT_TIME_MS
 
 # The same range as for readings, so that a mark puts a clock only where a reading could.
 _Time = Annotated[int, msgspec.Meta(ge=FIRST_EVENT_TIME_MS, le=LAST_EVENT_TIME_MS)]

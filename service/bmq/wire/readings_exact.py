@@ -4,32 +4,22 @@ Slow and complete. `readings_fast` must agree with this module for every record 
 format reads the fields, and the caller knows its topic, partition and offset.
 """
 
-import math
-import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, NoReturn
 
 from bmq.errors import DeadLetterCode
 from bmq.records import Feed
 from bmq.wire.attributes import attribute_text, concat_attributes
+from bmq.wire.event_times import LAST_EVENT_TIME_MS, finite, read_event_time, refuse_missing
 from bmq.wire.fault_texts import refuse, shown
 from bmq.wire.feed_fields import KEY
 from bmq.wire.numeral import Numeral
 from bmq.wire.record_formats import RECORD_FORMATS
+from bmq.wire.record_texts import read_text
 
 MAX_ID_BYTES = 1024  # every event of a stream carries its id; a longer id is a mistake of the producer
-# 0001-01-01 and the last millisecond of 9999: RFC 3339 can express these times, and every consumer can read them.
-FIRST_EVENT_TIME_MS = -62_135_596_800_000
-LAST_EVENT_TIME_MS = 253_402_300_799_999
 MAX_LONGITUDE_DEG = 180.0
 MAX_LATITUDE_DEG = 90.0
-
-_RFC3339 = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))?", re.ASCII
-)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 
 
 class ExactReading(NamedTuple):
@@ -92,9 +82,9 @@ class ExactDecoder:
                 "leave out what is no dimension or attribute",
             )
         try:
-            text = value.decode()
-        except UnicodeDecodeError as error:
-            refuse(DeadLetterCode.NOT_JSON, f"the record is no UTF-8 at byte {error.start}: send UTF-8")
+            text = read_text(value)
+        except ValueError as fault:
+            refuse(DeadLetterCode.NOT_JSON, f"the record is no reading: {fault}. Send one as UTF-8")
         return self._format.read(text)
 
     def _stream_id(self, key: bytes | None, fields: Mapping[str, object]) -> bytes:
@@ -110,7 +100,7 @@ class ExactDecoder:
     def _event_time(self, fields: Mapping[str, object], record_time: int) -> int:
         name = self._feed.event_time
         if name is not None:
-            event_time = read_event_time(name, fields.get(name))
+            event_time = read_event_time(name, fields.get(name), self._feed.event_time_unit)
             self._refuse_far_future(name, event_time, fields.get(name), record_time)
             return event_time
         if not 0 <= record_time <= LAST_EVENT_TIME_MS:
@@ -123,12 +113,13 @@ class ExactDecoder:
 
     def _refuse_far_future(self, name: str, event_time: int, value: object, record_time: int) -> None:
         limit = self._feed.max_future_ms
-        if limit is not None and event_time - limit > record_time:
+        # Kafka gives -1 for a record without a timestamp; nothing is ahead of that.
+        if limit is not None and record_time >= 0 and event_time - limit > record_time:
             refuse(
                 DeadLetterCode.OUT_OF_RANGE,
-                f"{name} is {shown(value)}, {event_time - record_time} ms after the record's own timestamp "
-                f"{record_time}; the feed's max_future allows {limit} ms: correct the producer's clock or unit, or "
-                "allow more",
+                f"{name} is {shown(value)}, {event_time - record_time} ms ahead of the record's own timestamp "
+                f"{record_time}; the feed's max_future allows {limit} ms: correct the producer's clock or unit, allow "
+                'more, or set max_future = "off"',
             )
 
 
@@ -138,6 +129,8 @@ def _key_id(key: bytes | None) -> bytes:
             DeadLetterCode.NO_STREAM_ID,
             f'the record has no key, and the feed says stream_id = "{KEY}": send the stream id as the key',
         )
+    if not key:
+        _refuse_empty_id("the key")
     try:
         key.decode()
     except UnicodeDecodeError as error:
@@ -147,7 +140,9 @@ def _key_id(key: bytes | None) -> bytes:
 
 def _field_id(name: str, value: object) -> bytes:
     if value is None:
-        _refuse_missing(name, "every reading names its stream")
+        refuse_missing(name, "every reading names its stream")
+    if value == "":
+        _refuse_empty_id(name)
     if not isinstance(value, str):
         refuse(DeadLetterCode.WRONG_TYPE, f"{name} is {shown(value)}: a stream id is a string or a number")
     try:
@@ -157,54 +152,16 @@ def _field_id(name: str, value: object) -> bytes:
         refuse(DeadLetterCode.WRONG_TYPE, f"{name} holds half of a surrogate pair: a stream id is text")
 
 
-def read_event_time(name: str, value: object) -> int:
-    """Return the epoch milliseconds of a `Numeral` or of an RFC 3339 text. Raises ReadingError, which has ``name``."""
-    if value is None:
-        _refuse_missing(name, "every reading has an event time")
-    if isinstance(value, Numeral):
-        # Whole milliseconds in this range are exact doubles; a fraction is rounded down, also before 1970.
-        milliseconds = math.floor(_finite(name, value))
-    elif isinstance(value, str):
-        milliseconds = _read_rfc3339(name, value)
-    else:
-        refuse(
-            DeadLetterCode.WRONG_TYPE,
-            f"{name} is {shown(value)}: an event time is epoch milliseconds or RFC 3339 text",
-        )
-    if not FIRST_EVENT_TIME_MS <= milliseconds <= LAST_EVENT_TIME_MS:
-        refuse(
-            DeadLetterCode.OUT_OF_RANGE,
-            f"{name} is {shown(value)}: years 1 to 9999 are read; epoch times are in milliseconds",
-        )
-    return milliseconds
-
-
-def _read_rfc3339(name: str, text: str) -> int:
-    parts = _RFC3339.fullmatch(text)
-    if parts is None:
-        refuse(
-            DeadLetterCode.WRONG_TYPE,
-            f"{name} is {shown(text)}: write 2023-11-14T22:13:20.250Z, or epoch milliseconds as a number",
-        )
-    if parts[8] is None and text[-1] not in "Zz":
-        refuse(DeadLetterCode.WRONG_TYPE, f"{name} is {shown(text)}, without an offset: append Z or +01:00")
-    try:
-        at = datetime(*(int(part) for part in parts.group(1, 2, 3, 4, 5, 6)), tzinfo=UTC)  # type: ignore[misc, arg-type]
-        offset = timedelta(hours=int(parts[9] or 0), minutes=int(parts[10] or 0))
-        if offset >= timedelta(days=1) or int(parts[10] or 0) > 59:
-            raise ValueError("the offset is a day or more, or has more than 59 minutes")
-    except ValueError as error:
-        refuse(DeadLetterCode.WRONG_TYPE, f"{name} is {shown(text)}: {error}; send a time that exists")
-    since = at - _EPOCH + (offset if parts[8] == "-" else -offset)
-    return since // _MILLISECOND + int((parts[7] or "0")[:3].ljust(3, "0"))
+def _refuse_empty_id(place: str) -> NoReturn:
+    refuse(DeadLetterCode.MISSING_FIELD, f'{place} is "": a text of no characters is no stream id; send one')
 
 
 def _dimension(name: str, value: object) -> float:
     if value is None:
-        _refuse_missing(name, "a reading has a number for every dimension")
+        refuse_missing(name, "a reading has a number for every dimension")
     if not isinstance(value, Numeral):
         refuse(DeadLetterCode.WRONG_TYPE, f"{name} is {shown(value)}: send a number, without quotes")
-    return _finite(name, value)
+    return finite(name, value)
 
 
 def _on_the_globe(feed: Feed, degrees: tuple[float, ...]) -> tuple[float, ...]:
@@ -219,14 +176,3 @@ def _on_the_globe(feed: Feed, degrees: tuple[float, ...]) -> tuple[float, ...]:
             )
     longitude, latitude = degrees
     return (-MAX_LONGITUDE_DEG if longitude == MAX_LONGITUDE_DEG else longitude), latitude
-
-
-def _finite(name: str, numeral: Numeral) -> float:
-    number = float(numeral)
-    if not math.isfinite(number):
-        refuse(DeadLetterCode.NOT_FINITE, f"{name} is {shown(numeral)}: send a finite number, up to 1.79e308")
-    return number
-
-
-def _refuse_missing(name: str, rule: str) -> NoReturn:
-    refuse(DeadLetterCode.MISSING_FIELD, f"{name} is absent or null: {rule}; send it, or correct the feed")

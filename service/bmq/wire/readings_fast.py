@@ -14,16 +14,11 @@ import pyarrow as pa
 from bmq.kernels.text.characters import are_utf8
 from bmq.kernels.text.json_skip import LONG_NUMBER, NUMBER, TEXT
 from bmq.kernels.text.plain_records import gather_attributes, gather_texts, read_times
-from bmq.records import Attributes, Bools, Bytes, Feed, Float64s, Int8s, Int64s
+from bmq.records import Attributes, Bools, Bytes, Feed, Float64s, Int8s, Int64s, TimeUnit
 from bmq.records.attribute_texts import with_each_text_once
+from bmq.wire.event_times import FIRST_EVENT_TIME_MS, LAST_EVENT_TIME_MS, range_of_numbers
 from bmq.wire.feed_fields import KEY, scanned_fields
-from bmq.wire.readings_exact import (
-    FIRST_EVENT_TIME_MS,
-    LAST_EVENT_TIME_MS,
-    MAX_ID_BYTES,
-    MAX_LATITUDE_DEG,
-    MAX_LONGITUDE_DEG,
-)
+from bmq.wire.readings_exact import MAX_ID_BYTES, MAX_LATITUDE_DEG, MAX_LONGITUDE_DEG
 from bmq.wire.record_formats import RECORD_FORMATS
 
 
@@ -128,18 +123,19 @@ class FastDecoder:
         if values.is_null is not None:
             plain &= ~values.is_null  # Arrow does not define which bytes a null has
 
-        for field in range(self._n_dimensions + (self._time_field is not None)):
+        for field in range(self._n_dimensions):
             _read_long_numbers(scan, field, plain, values.bytes)
         plain &= (scan.kinds[: self._n_dimensions] == NUMBER).all(axis=0)
         id_begins, id_ends, id_bytes = self._find_ids(scan, plain, keys, values)
-        plain &= id_ends - id_begins <= MAX_ID_BYTES
+        id_lengths = id_ends - id_begins
+        plain &= (id_lengths > 0) & (id_lengths <= MAX_ID_BYTES)
         if self._time_field is None:
             times = record_times
             plain &= (times >= 0) & (times <= LAST_EVENT_TIME_MS)
         else:
             times = self._read_times(scan, plain, values.bytes)
             if self._feed.max_future_ms is not None:
-                plain &= times - self._feed.max_future_ms <= record_times
+                plain &= (times - self._feed.max_future_ms <= record_times) | (record_times < 0)
         numbers = scan.numbers[: self._n_dimensions]
         if self._feed.lonlat:
             longitudes, latitudes = numbers
@@ -170,7 +166,7 @@ class FastDecoder:
         return keys.starts[:-1], keys.starts[1:], keys.bytes
 
     def _read_times(self, scan: _Scan, plain: Bools, data: Bytes) -> Int64s:
-        field = self._time_field
+        field, unit = self._time_field, self._feed.event_time_unit
         return read_times(
             plain,
             scan.kinds[field],
@@ -178,6 +174,8 @@ class FastDecoder:
             scan.ends[field],
             scan.numbers[field],
             data,
+            (unit or TimeUnit.MS).power,
+            *range_of_numbers(unit),
             FIRST_EVENT_TIME_MS,
             LAST_EVENT_TIME_MS,
         )

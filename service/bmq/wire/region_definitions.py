@@ -12,7 +12,7 @@ from bmq.errors import ControlCode, ControlError
 from bmq.records import Feed, Region
 from bmq.wire import definition_models as models
 from bmq.wire.condition_models import Bounds
-from bmq.wire.fault_texts import nearest, shorten
+from bmq.wire.fault_texts import shorten, suggestion
 from bmq.wire.shape_definitions import read_shape, wrapped_box
 
 _LARGEST = sys.float_info.max
@@ -25,8 +25,7 @@ def check_dimensions(regions: Iterable[models.Region], feed: Feed) -> None:
         if dimension not in feed.dimensions:
             raise ControlError(
                 ControlCode.UNKNOWN_DIMENSION,
-                f"Feed '{feed.name}' has no dimension {shorten(dimension)}; the nearest it has is "
-                f"'{nearest(dimension, feed.dimensions)}'. Rename it.",
+                f"Feed '{feed.name}' has no dimension {shorten(dimension)}. {suggestion(dimension, feed.dimensions)}",
             )
 
 

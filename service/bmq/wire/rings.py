@@ -23,14 +23,14 @@ LARGEST_COORDINATE = 1e150
 LARGEST_DEGREES = (180.0, 90.0)
 
 
-def read_polygon(rings: Sequence[Any], paths: Sequence[str], feed: Feed, sizes: tuple[int, ...]) -> list[Float64s]:
+def read_polygon(rings: Sequence[Any], paths: Sequence[str], feed: Feed, more: bool = False) -> list[Float64s]:
     """Return the rings of one polygon, the outer one first: float64[n, 2], each closed.
 
     Parameters
     ----------
     rings : JSON as Python reads it, unchecked; each may be closed or not.
     paths : the path of each ring in the definition, for messages.
-    sizes : how many numbers a position may have; numbers after the first two are ignored.
+    more : whether a position may have more than two numbers; those after the first two are ignored.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def read_polygon(rings: Sequence[Any], paths: Sequence[str], feed: Feed, sizes: 
     number in both, unless one polygon lies further than 52 degrees beyond the antimeridian, because the addition then
     rounds.
     """
-    closed = [_read_ring(ring, path, feed, sizes) for ring, path in zip(rings, paths, strict=True)]
+    closed = [_read_ring(ring, path, feed, more) for ring, path in zip(rings, paths, strict=True)]
     if not feed.lonlat:
         return closed
     turns = [_turns(ring, path) for ring, path in zip(closed, paths, strict=True)]
@@ -63,10 +63,10 @@ def read_polygon(rings: Sequence[Any], paths: Sequence[str], feed: Feed, sizes: 
     return closed
 
 
-def read_position(value: Any, path: str, feed: Feed, sizes: tuple[int, ...]) -> tuple[float, float]:
-    """Return x and y of one position; ``sizes`` and errors as in `read_polygon`."""
-    if not isinstance(value, list) or len(value) not in sizes:
-        raise wrong_type(value, path, "a list of two numbers")
+def read_position(value: Any, path: str, feed: Feed, more: bool = False) -> tuple[float, float]:
+    """Return x and y of one position; ``more`` and errors as in `read_polygon`."""
+    if not isinstance(value, list) or len(value) < 2 or (len(value) > 2 and not more):
+        raise wrong_type(value, path, "a list of two numbers" + (" or more" if more else ""))
     x, y = read_number(value[0], path), read_number(value[1], path)
     if feed.lonlat:
         is_out = abs(x) > LARGEST_DEGREES[0] or abs(y) >= LARGEST_DEGREES[1]
@@ -105,10 +105,10 @@ def bad_region(message: str) -> ControlError:
     return ControlError(ControlCode.BAD_REGION, message)
 
 
-def _read_ring(ring: Any, path: str, feed: Feed, sizes: tuple[int, ...]) -> Float64s:
+def _read_ring(ring: Any, path: str, feed: Feed, more: bool) -> Float64s:
     if not isinstance(ring, list):
         raise wrong_type(ring, path, "a list of positions")
-    positions = [read_position(position, f"{path}[{k}]", feed, sizes) for k, position in enumerate(ring)]
+    positions = [read_position(position, f"{path}[{k}]", feed, more) for k, position in enumerate(ring)]
     if len(set(positions)) < 3:
         raise bad_region(
             f"Field '{path}' is {shorten(ring)}, but a ring has at least 3 different vertices. Add the others."

@@ -16,7 +16,7 @@ from bmq.records import Feed, Kind, Region, RegionQuery
 from bmq.wire.common_options import read_expires_at, read_where
 from bmq.wire.condition_models import Bounds
 from bmq.wire.definition_models import SelectDefinition
-from bmq.wire.fault_texts import nearest, shorten
+from bmq.wire.fault_texts import shorten, suggestion
 from bmq.wire.region_definitions import read_attribute_interval, read_interval
 
 Asked = Mapping[str, tuple[float | None, float | None, Bounds]]
@@ -62,8 +62,8 @@ def check_columns(names: Iterable[str], feed: Feed) -> None:
         if name not in columns:
             raise ControlError(
                 ControlCode.UNKNOWN_DIMENSION,
-                f"Feed '{feed.name}' has no dimension and no attribute {shorten(name)}; the nearest it has is "
-                f"'{nearest(name, columns)}'. Rename it, or add it to feeds.{feed.name}.attributes.",
+                f"Feed '{feed.name}' has no dimension and no attribute {shorten(name)}. {suggestion(name, columns)} If "
+                f"readings have it, add it to feeds.{feed.name}.attributes in the configuration.",
             )
 
 

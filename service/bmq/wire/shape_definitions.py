@@ -15,7 +15,8 @@ from bmq.errors import ControlCode, ControlError
 from bmq.records import Feed, Float64s, Region, Shape, ShapeKind
 from bmq.wire.covers import EARTH_RADIUS_METRES
 from bmq.wire.covers import region_covers as region_covers
-from bmq.wire.fault_texts import nearest, shorten
+from bmq.wire.fault_texts import shorten, suggestion
+from bmq.wire.geojson import find_area
 from bmq.wire.rings import (
     LARGEST_COORDINATE,
     LARGEST_DEGREES,
@@ -39,7 +40,7 @@ def read_shape(kind: str, value: Any, feed: Feed, field: str = "region") -> Regi
     Parameters
     ----------
     kind : "polygon": a ring of [x, y]. "circle": {"center": [x, y], "radius": r}, r in metres on longitude and
-        latitude. "geojson": a Polygon or MultiPolygon; an altitude is ignored.
+        latitude. "geojson": a Polygon, a MultiPolygon, or a Feature of one; see `geojson`.
     value : JSON as Python reads it, unchecked.
     field : the field of the definition that has the shape, for messages.
 
@@ -47,8 +48,8 @@ def read_shape(kind: str, value: Any, feed: Feed, field: str = "region") -> Regi
     ------
     ControlError
         `wrong_type`, `missing_field`, `unknown_field`: the value does not have the structure of ``kind``.
-        `bad_region`: the feed does not have exactly two dimensions; numbers are too large or not degrees; the rings do
-        not enclose an area; the shape contains or touches a pole.
+        `bad_region`: the feed does not have exactly two dimensions; GeoJSON is no area, or has another `crs`; numbers
+        are too large or not degrees; the rings do not enclose an area; the shape contains or touches a pole.
     """
     if len(feed.dimensions) != 2:
         raise bad_region(
@@ -60,7 +61,7 @@ def read_shape(kind: str, value: Any, feed: Feed, field: str = "region") -> Regi
         return _read_circle(value, feed, path)
     if kind == "geojson":
         return _read_geojson(value, feed, path)
-    return _region([read_polygon([value], [path], feed, (2,))], feed, path)
+    return _region([read_polygon([value], [path], feed)], feed, path)
 
 
 def wrapped_box(lo: Sequence[float], hi: Sequence[float], feed: Feed) -> Region:
@@ -105,8 +106,8 @@ def wrapped_box(lo: Sequence[float], hi: Sequence[float], feed: Feed) -> Region:
 
 
 def _read_circle(value: Any, feed: Feed, path: str) -> Region:
-    members = _members(value, ("center", "radius"), (), path)
-    x, y = read_position(members["center"], f"{path}.center", feed, (2,))
+    members = _members(value, ("center", "radius"), path)
+    x, y = read_position(members["center"], f"{path}.center", feed)
     radius = read_number(members["radius"], f"{path}.radius")
     # If the square of the radius were 0 or infinite, the circle would contain nothing or everything.
     if not (0.0 < radius <= LARGEST_COORDINATE and radius * radius > 0.0):
@@ -138,15 +139,10 @@ def _read_circle(value: Any, feed: Feed, path: str) -> Region:
 
 
 def _read_geojson(value: Any, feed: Feed, path: str) -> Region:
-    members = _members(value, ("type", "coordinates"), ("bbox",), path)
-    kind, coordinates = members["type"], members["coordinates"]
-    if kind not in ("Polygon", "MultiPolygon"):
-        raise bad_region(
-            f"Field '{path}.type' is {shorten(kind)}, but a region is a Polygon or a MultiPolygon. "
-            "Give the geometry of an area alone."
-        )
+    geometry, path = find_area(value, path)
     path = f"{path}.coordinates"
-    if kind == "Polygon":
+    coordinates = geometry["coordinates"]
+    if geometry["type"] == "Polygon":
         return _region([_read_part(coordinates, feed, path)], feed, path)
     parts = [_read_part(part, feed, f"{path}[{k}]") for k, part in enumerate(_filled_list(coordinates, path))]
     return _region(parts, feed, path)
@@ -154,7 +150,7 @@ def _read_geojson(value: Any, feed: Feed, path: str) -> Region:
 
 def _read_part(rings: Any, feed: Feed, path: str) -> list[Float64s]:
     paths = [f"{path}[{k}]" for k in range(len(_filled_list(rings, path)))]
-    return read_polygon(rings, paths, feed, (2, 3))
+    return read_polygon(rings, paths, feed, more=True)
 
 
 def _region(parts: Sequence[list[Float64s]], feed: Feed, path: str) -> Region:
@@ -200,16 +196,15 @@ def _check_on_globe(parts: Sequence[list[Float64s]], polygons: Sequence[shapely.
         _check_valid(shapely.MultiPolygon(shifted), path)
 
 
-def _members(value: Any, needed: tuple[str, ...], ignored: tuple[str, ...], path: str) -> dict[str, Any]:
-    """Return ``value`` after a check: an object with all members ``needed``, and no others except ``ignored``."""
+def _members(value: Any, needed: tuple[str, ...], path: str) -> dict[str, Any]:
+    """Return ``value`` after a check: an object with all members ``needed``, and no others."""
     if not isinstance(value, dict):
         raise wrong_type(value, path, "an object")
     for name in value:
-        if name not in needed + ignored:
+        if name not in needed:
             raise ControlError(
                 ControlCode.UNKNOWN_FIELD,
-                f"Field '{path}.{name[:40]}' is not known; the nearest known field is "
-                f"'{path}.{nearest(name, needed)}'. Rename it.",
+                f"Field '{path}.{name[:40]}' is not known. {suggestion(name, needed)}",
             )
     for name in needed:
         if value.get(name) is None:

@@ -28,7 +28,7 @@ def bound(**fields: object) -> Bound:
         ({"at_least": 10, "reached": 6, "reason": "r"}, 5.3, "FAILED"),
     ],
 )
-def test_a_number_is_told_by_its_bound_its_noise_and_what_was_reached(
+def test_a_number_is_shown_by_its_bound_its_noise_and_what_was_reached(
     fields: dict[str, object], number: float, verdict: str
 ) -> None:
     assert bound(**fields).verdict(number) == verdict

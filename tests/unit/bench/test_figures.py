@@ -19,10 +19,12 @@ def test_a_figure_is_measured_written_and_plotted(figure: Figure, tmp_path: Path
 
     assert {point.panel for point in points} == {panel.name for panel in figure.panels}
     assert [(point.panel, point.series) for point in found] == [(point.panel, point.series) for point in points]
-    for point, told in zip(points, found, strict=True):
+    for point, emitted in zip(points, found, strict=True):
         assert point.min <= point.median <= point.max
-        assert told.x == (point.x if isinstance(point.x, str) else pytest.approx(point.x, rel=1e-5))
-        assert [told.min, told.median, told.max] == pytest.approx([point.min, point.median, point.max], rel=1e-5)
+        assert emitted.x == (point.x if isinstance(point.x, str) else pytest.approx(point.x, rel=1e-5))
+        assert [emitted.min, emitted.median, emitted.max] == pytest.approx(
+            [point.min, point.median, point.max], rel=1e-5
+        )
     assert head["claim"] == figure.claim
     assert head["commit"]
     assert head["machine"]

@@ -1,9 +1,10 @@
-"""The configuration: what is taken, what is refused, and what a user is told."""
+"""The configuration: what is taken, what is refused, and what a user is shown."""
 
 import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException, Producer
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 from bmq.config import Config, load_config
 from bmq.config.reference import reference
 from bmq.errors import ConfigError
-from bmq.records import Feed, Format, IndexKind
+from bmq.records import Feed, Format, IndexKind, TimeUnit
 
 ROOT = Path(__file__).parents[3]
 LINE = """
@@ -23,6 +24,9 @@ dimensions = ["x"]
 """
 
 Load = Callable[..., Config]
+
+# What a configuration says of a feed that says nothing itself.
+DEFAULTS: dict[str, Any] = {"max_future_ms": 3_600_000, "event_time_unit": None}
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +58,7 @@ def faults(load: Load, text: str = "", feeds: str = LINE) -> list[str]:
 def test_a_feed_is_all_that_must_be_written(load: Load) -> None:
     config = load()
 
-    assert config.feed_records() == {"line": Feed("line", "line", "id", ("x",))}
+    assert config.feed_records() == {"line": Feed("line", "line", "id", ("x",), **DEFAULTS)}
     assert config.kafka.bootstrap_servers is None
     assert config.topics.control == "bmq.control"
     assert config.topics.dead_letter == "bmq.dead-letter"
@@ -67,8 +71,23 @@ def test_a_feed_record_has_everything_that_the_other_layers_need(load: Load) -> 
     config = load('event_time = "ts"\nformat = "csv"\nattributes = ["group"]\nindex = "scan"')
 
     assert config.feed_records()["line"] == Feed(
-        "line", "line", "id", ("x",), event_time="ts", format=Format.CSV, attributes=("group",), index=IndexKind.SCAN
+        "line",
+        "line",
+        "id",
+        ("x",),
+        event_time="ts",
+        format=Format.CSV,
+        attributes=("group",),
+        index=IndexKind.SCAN,
+        **DEFAULTS,
     )
+
+
+@pytest.mark.parametrize("unit", TimeUnit)
+def test_the_unit_of_time_and_no_limit_of_the_future_reach_the_other_layers(load: Load, unit: TimeUnit) -> None:
+    feed = load(f'event_time_unit = "{unit}"\nmax_future = "off"').feed_records()["line"]
+
+    assert (feed.event_time_unit, feed.max_future_ms) == (unit, None)
 
 
 def test_durations_space_and_join_reach_the_other_layers(load: Load) -> None:
@@ -83,6 +102,7 @@ def test_durations_space_and_join_reach_the_other_layers(load: Load) -> None:
         stream_ttl = "1h"
         idle_advance = "30s"
         max_future = "2d"
+        event_time_unit = "ns"
         join = true
         """
     )
@@ -98,6 +118,7 @@ def test_durations_space_and_join_reach_the_other_layers(load: Load) -> None:
         idle_advance_ms=30_000,
         max_future_ms=172_800_000,
         join=True,
+        event_time_unit=TimeUnit.NS,
     )
 
 
@@ -138,7 +159,7 @@ def test_the_environment_wins_over_the_file(load: Load, monkeypatch: pytest.Monk
     config = load("[job]\nshards = 2\ncheckpoint = 'here'")
 
     assert (config.job.shards, config.job.checkpoint) == (8, "here")
-    assert config.feed_records()["line"] == Feed("line", "other", "id", ("x", "y"))
+    assert config.feed_records()["line"] == Feed("line", "other", "id", ("x", "y"), **DEFAULTS)
 
 
 def test_a_feed_can_come_from_the_environment_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +167,7 @@ def test_a_feed_can_come_from_the_environment_alone(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("BMQ_FEEDS__S17_LINE__STREAM_ID", "@key")
     monkeypatch.setenv("BMQ_FEEDS__S17_LINE__DIMENSIONS", '["x"]')
 
-    assert load_config(None).feed_records() == {"s17_line": Feed("s17_line", "1.10", "@key", ("x",))}
+    assert load_config(None).feed_records() == {"s17_line": Feed("s17_line", "1.10", "@key", ("x",), **DEFAULTS)}
 
 
 def test_a_misspelt_section_in_a_variable_is_a_fault(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,8 +203,8 @@ def test_a_variable_for_a_whole_table_must_be_json(
 # What is refused
 
 
-def test_every_fault_is_told_at_once(load: Load) -> None:
-    told = faults(
+def test_every_fault_is_shown_at_once(load: Load) -> None:
+    shown = faults(
         load,
         """
         [feeds.plane]
@@ -200,7 +221,7 @@ def test_every_fault_is_told_at_once(load: Load) -> None:
         """,
     )
 
-    assert [fault.partition(":")[0].partition(" = ")[0] for fault in told] == [
+    assert [fault.partition(":")[0].partition(" = ")[0] for fault in shown] == [
         "topics.events",
         "feeds.plane.stream_id",
         "feeds.plane.max_lateness",
@@ -212,7 +233,7 @@ def test_every_fault_is_told_at_once(load: Load) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "shown"),
     [
         ('[kafka]\nbootstrap_server = "a:1"', 'did you mean "bootstrap_servers"?'),
         ("[feed.x]", 'feed: there is no such option; did you mean "feeds"?'),
@@ -220,10 +241,10 @@ def test_every_fault_is_told_at_once(load: Load) -> None:
         ("[metrics]\nzebra = 1", "metrics.zebra: there is no such option; known here: port"),
     ],
 )
-def test_an_unknown_option_is_answered_with_the_nearest_known_one(load: Load, text: str, told: str) -> None:
+def test_an_unknown_option_is_answered_with_the_nearest_known_one(load: Load, text: str, shown: str) -> None:
     (fault,) = faults(load, text)
 
-    assert told in fault
+    assert shown in fault
 
 
 @pytest.mark.parametrize(
@@ -247,6 +268,8 @@ def test_what_is_not_built_yet_is_refused_by_name(load: Load, text: str, option:
         "join = true",
         'max_lateness = "0ms"',
         'max_future = "0s"',
+        'max_future = "off"',
+        'event_time_unit = "s"',
         '[topics]\nmembership = "bmq.membership"',
         '[job]\ntrigger = "1 second"\ndelivery = "at_least_once"',
         '[job]\ntrigger = "available_now"\nshards = 1024\nstarting_offsets = "earliest"',
@@ -263,11 +286,14 @@ def test_what_the_documents_name_is_taken(load: Load, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "shown"),
     [
         ('max_lateness = "5 minutes"', 'feeds.line.max_lateness = "5 minutes": a duration is a whole number'),
         ("max_lateness = 5", "feeds.line.max_lateness = 5: a duration is a whole number with ms, s, m, h or d; write"),
         ('max_future = "-1s"', 'feeds.line.max_future = "-1s": a duration is a whole number'),
+        ('max_future = "OFF"', '"off" sets no limit'),
+        ("max_future = false", "feeds.line.max_future = false: a duration is"),
+        ('event_time_unit = "sec"', "feeds.line.event_time_unit = \"sec\": must be 's', 'ms', 'us' or 'ns'"),
         ('max_future = "3652060d"', 'feeds.line.max_future = "3652060d": a duration is at most 3652059d'),
         ('stream_ttl = "0s"', 'feeds.line.stream_ttl = "0s": this duration must be above zero'),
         ('idle_advance = "0m"', 'feeds.line.idle_advance = "0m": this duration must be above zero'),
@@ -298,10 +324,10 @@ def test_what_the_documents_name_is_taken(load: Load, text: str) -> None:
         ),
     ],
 )
-def test_a_value_against_its_rule_is_told_with_the_rule(load: Load, text: str, told: str) -> None:
+def test_a_value_against_its_rule_is_shown_with_the_rule(load: Load, text: str, shown: str) -> None:
     (fault,) = faults(load, text)
 
-    assert told in fault
+    assert shown in fault
 
 
 def test_a_section_is_a_table(load: Load) -> None:
@@ -311,7 +337,7 @@ def test_a_section_is_a_table(load: Load) -> None:
 
 
 @pytest.mark.parametrize(
-    ("feed", "told"),
+    ("feed", "shown"),
     [
         ('stream_id = "id"\ndimensions = []', "feeds.line.dimensions = []: name at least one"),
         ('stream_id = "id"\ndimensions = "x"', 'feeds.line.dimensions = "x": write a list'),
@@ -322,17 +348,17 @@ def test_a_section_is_a_table(load: Load) -> None:
         ('dimensions = ["x"]', "feeds.line.stream_id is missing; set it or BMQ_FEEDS__LINE__STREAM_ID"),
     ],
 )
-def test_each_field_of_a_feed_has_one_role(load: Load, feed: str, told: str) -> None:
+def test_each_field_of_a_feed_has_one_role(load: Load, feed: str, shown: str) -> None:
     (fault,) = faults(load, feed, feeds='[feeds.line]\ntopic = "line"\n')
 
-    assert fault.startswith(told)
+    assert fault.startswith(shown)
 
 
 @pytest.mark.parametrize("name", ["Line", "a__b", "_a", "a_", "'a.b'"])
 def test_a_feed_has_a_name_that_a_variable_can_hold(load: Load, name: str) -> None:
-    told = faults(load, feeds=LINE.replace("feeds.line", f"feeds.{name}"))
+    shown = faults(load, feeds=LINE.replace("feeds.line", f"feeds.{name}"))
 
-    assert any("a feed's name has" in fault for fault in told)
+    assert any("a feed's name has" in fault for fault in shown)
 
 
 def test_without_a_feed_nothing_starts(load: Load) -> None:
@@ -358,14 +384,14 @@ def test_the_membership_topic_is_no_other_topic(load: Load) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"), [(b"[feeds", "no TOML"), (b"\xff", "no TOML"), (None, "No such file or directory")]
+    ("content", "shown"), [(b"[feeds", "no TOML"), (b"\xff", "no TOML"), (None, "No such file or directory")]
 )
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None, told: str) -> None:
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None, shown: str) -> None:
     path = tmp_path / "bmq.toml"
     if content is not None:
         path.write_bytes(content)
 
-    with pytest.raises(ConfigError, match=f"bmq.toml: {told}"):
+    with pytest.raises(ConfigError, match=f"bmq.toml: {shown}"):
         load_config(path)
 
 
@@ -410,10 +436,10 @@ def test_a_secret_is_never_shown(load: Load) -> None:
     text = "[kafka.options]\n" + "\n".join(f'"{name}" = "{value}"' for name, value in secrets.items())
 
     config = load(text)
-    told = faults(load, text + '\n"group.id" = "g"')
+    shown = faults(load, text + '\n"group.id" = "g"')
 
-    for shown in (repr(config), str(config), repr(config.kafka), "\n".join(told)):
-        assert not re.search(r"\bs[1-4]\b", shown)
+    for text in (repr(config), str(config), repr(config.kafka), "\n".join(shown)):
+        assert not re.search(r"\bs[1-4]\b", text)
     assert config.kafka.options == secrets
 
 

@@ -17,7 +17,7 @@ def readings(stream: str, *pairs: tuple[int, float]) -> list[Reading]:
     return [Reading(stream, event_time, (value,)) for event_time, value in pairs]
 
 
-def told(oracle: Oracle) -> list[str]:
+def emitted(oracle: Oracle) -> list[str]:
     return [f"{e.sign}{e.query_id} {e.stream}@{e.event_time} {e.reason}" for e in oracle.events]
 
 
@@ -26,7 +26,7 @@ def oracle() -> Oracle:
     return Oracle(FEEDS)
 
 
-def test_a_move_is_told_once_with_where_it_came_from(oracle: Oracle) -> None:
+def test_a_move_is_emitted_once_with_where_it_came_from(oracle: Oracle) -> None:
     oracle.put(0, "q", border(0, 10))
     oracle.read("line", readings("a", (1, 20.0), (2, 5.0), (3, 6.0), (4, 10.0)))
 
@@ -49,7 +49,7 @@ def test_a_dimension_that_the_box_leaves_out_is_unbounded(oracle: Oracle) -> Non
     oracle.put(0, "q", {"kind": "border", "feed": "plane", "region": {"box": {"y": [None, 3]}}})
     oracle.read("plane", [Reading("a", 1, (1e300, -1e300)), Reading("b", 1, (0.0, 3.0))])
 
-    assert told(oracle) == ["+q a@1 first_seen"]
+    assert emitted(oracle) == ["+q a@1 first_seen"]
 
 
 def test_leaves_come_before_enters_and_each_by_the_bytes_of_the_query_id(oracle: Oracle) -> None:
@@ -57,14 +57,14 @@ def test_leaves_come_before_enters_and_each_by_the_bytes_of_the_query_id(oracle:
         oracle.put(offset, query_id, border(lo, lo + 10))
     oracle.read("line", readings("a", (1, 5.0), (2, 15.0)))
 
-    assert [text.split()[0] for text in told(oracle)] == ["+z", "+é", "-z", "-é", "+B", "+b"]
+    assert [text.split()[0] for text in emitted(oracle)] == ["+z", "+é", "-z", "-é", "+B", "+b"]
 
 
 def test_a_batch_is_sorted_by_event_time_and_equal_times_keep_their_order(oracle: Oracle) -> None:
     oracle.put(0, "q", border(0, 10))
     oracle.read("line", readings("a", (2, 5.0), (2, 20.0), (1, 20.0), (2, 5.0)))
 
-    assert told(oracle) == ["+q a@2 moved", "-q a@2 moved", "+q a@2 moved"]
+    assert emitted(oracle) == ["+q a@2 moved", "-q a@2 moved", "+q a@2 moved"]
 
 
 def test_a_late_reading_is_counted_and_changes_nothing(oracle: Oracle) -> None:
@@ -95,7 +95,7 @@ def test_a_silent_edit_keeps_loud_members_loud(oracle: Oracle) -> None:
     oracle.put(1, "q", border(0, 20, initial="silent"))
     oracle.delete(2, "q")
 
-    assert told(oracle) == ["+q a@1 query_registered", "-q a@1 query_deleted"]
+    assert emitted(oracle) == ["+q a@1 query_registered", "-q a@1 query_deleted"]
 
 
 def test_an_edit_to_another_feed_leaves_the_old_one_and_enters_the_new(oracle: Oracle) -> None:
@@ -104,7 +104,7 @@ def test_an_edit_to_another_feed_leaves_the_old_one_and_enters_the_new(oracle: O
     oracle.put(0, "q", border(0, 10))
     oracle.put(1, "q", {"kind": "border", "feed": "plane", "region": {"box": {"x": [0, 10]}}})
 
-    assert told(oracle) == ["+q a@1 query_registered", "-q a@1 query_updated", "+q b@2 query_updated"]
+    assert emitted(oracle) == ["+q a@1 query_registered", "-q a@1 query_updated", "+q b@2 query_updated"]
 
 
 def test_the_same_definition_in_other_words_is_unchanged(oracle: Oracle) -> None:

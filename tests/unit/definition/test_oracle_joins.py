@@ -35,7 +35,7 @@ def batch(oracle: Oracle, **readings: list[tuple[str, int, float]]) -> None:
     oracle.join()
 
 
-def told(oracle: Oracle) -> list[str]:
+def emitted(oracle: Oracle) -> list[str]:
     return [f"{event} {event.reason}".strip() for event in oracle.pair_events]
 
 
@@ -43,7 +43,7 @@ def test_both_feeds_of_a_batch_are_one_sequence_by_time_and_then_by_feed(oracle:
     oracle.put(0, "q", band())
     batch(oracle, left=[("a", 1, 10), ("a", 4, 20)], right=[("z", 2, 10), ("z", 3, 50), ("z", 4, 20)])
 
-    assert told(oracle) == ["+q a~z@2 first_seen", "-q a~z@3 moved", "+q a~z@4 moved"]
+    assert emitted(oracle) == ["+q a~z@2 first_seen", "-q a~z@3 moved", "+q a~z@4 moved"]
 
 
 def test_at_one_time_the_feed_whose_name_is_first_moves_first(oracle: Oracle) -> None:
@@ -51,10 +51,10 @@ def test_at_one_time_the_feed_whose_name_is_first_moves_first(oracle: Oracle) ->
     batch(oracle, left=[("a", 1, 10)], right=[("z", 1, 10)])
     batch(oracle, left=[("a", 2, 20)], right=[("z", 2, 20)])
 
-    assert told(oracle) == ["+q a~z@1 first_seen", "-q a~z@2 moved", "+q a~z@2 moved"]
+    assert emitted(oracle) == ["+q a~z@1 first_seen", "-q a~z@2 moved", "+q a~z@2 moved"]
 
 
-def test_a_pair_is_told_by_the_version_that_tells_it(oracle: Oracle) -> None:
+def test_a_pair_is_emitted_by_the_version_that_tells_it(oracle: Oracle) -> None:
     batch(oracle, left=[("a", 1, 10)], right=[("y", 1, 10), ("z", 1, 15)])
     oracle.put(0, "q", band())
     oracle.put(1, "q", band(-9, -4))
@@ -85,7 +85,7 @@ def test_pairs_of_one_reading_go_before_they_come_each_by_query_and_by_the_other
     ]
 
 
-def test_the_one_side_that_changed_an_answer_is_told(oracle: Oracle) -> None:
+def test_the_one_side_that_changed_an_answer_is_emitted(oracle: Oracle) -> None:
     oracle.put(0, "q", band(report="queries"))
     batch(oracle, left=[("a", 1, 10)], right=[("z", 2, 10)])
     batch(oracle, left=[("a", 3, 50)])
@@ -101,7 +101,7 @@ def test_a_counted_window_counts_what_was_applied_before(oracle: Oracle) -> None
     batch(oracle, left=[("a", 1, 10), ("b", 2, 10)], right=[("x", 1, 10), ("y", 2, 10), ("z", 2, 10)])
 
     # In order: a, x, b, y, z. Of the left only the last one is in its window, of the right the last two.
-    assert told(oracle) == [f"window_join q {pair}" for pair in ("a~x@1", "b~x@2", "b~y@2", "b~z@2")]
+    assert emitted(oracle) == [f"window_join q {pair}" for pair in ("a~x@1", "b~x@2", "b~y@2", "b~z@2")]
 
 
 def test_a_reading_is_kept_while_any_window_join_of_its_feed_needs_it(oracle: Oracle) -> None:
@@ -110,11 +110,11 @@ def test_a_reading_is_kept_while_any_window_join_of_its_feed_needs_it(oracle: Or
     batch(oracle, left=[("a", 1, 10)])
     batch(oracle, right=[("y", 9, 99)])  # past what q holds; r still waits for the third feed
     batch(oracle, right=[("z", 2, 10)])
-    assert told(oracle) == ["window_join q a~z@2"]
+    assert emitted(oracle) == ["window_join q a~z@2"]
 
     batch(oracle, third=[("t", 20, 99)])  # past what r holds
     batch(oracle, right=[("x", 2, 10)])
-    assert len(told(oracle)) == 1
+    assert len(emitted(oracle)) == 1
 
 
 def test_a_broken_answer_is_named(oracle: Oracle) -> None:

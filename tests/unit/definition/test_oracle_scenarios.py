@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,12 @@ import pytest
 from tests.conformance.play import ControlRecord, Seen, play
 from tests.conformance.scenario import Commands, Scenario, load
 from tests.oracle import Event, Feed, Oracle, PairEvent, Reading
+from tests.oracle_queries import read_time
 
 pytestmark = pytest.mark.unit
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
+NOW = 1_800_000_000_000  # no scenario waits for 2027
 SCENARIOS = [*load(FOLDER / "given.jsonl"), *load(FOLDER / "more.jsonl", "m")]
 
 
@@ -91,23 +92,25 @@ def read_feed(options: dict[str, Any]) -> Feed:
 def read_reading(value: bytes, feed: Feed) -> Reading | str:
     """Return the reading, or the code of a dead letter."""
     try:
-        fields = json.loads(value)
+        fields = json.loads(value.decode().removeprefix("\ufeff"))
     except ValueError:
         return "not_json"
     if not isinstance(fields, dict):
         return "not_json"
     needed: list[Any] = [fields.get(name) for name in ("id", "ts", *feed.dimensions)]
-    if None in needed:
+    if None in needed or needed[0] == "":
         return "missing_field"
     stream, event_time, *point = needed
     if isinstance(event_time, str):
         try:
-            event_time = round(datetime.fromisoformat(event_time).timestamp() * 1000)
+            event_time = read_time(event_time)
         except ValueError:
             return "wrong_type"
+    elif not 10**11 <= event_time <= 10**14:
+        return "out_of_range"
     if not all(isinstance(number, int | float) for number in point):
         return "wrong_type"
-    if feed.lonlat and (abs(point[0]) > 180 or abs(point[1]) > 90):
+    if event_time > NOW or (feed.lonlat and (abs(point[0]) > 180 or abs(point[1]) > 90)):
         return "out_of_range"
     attributes = {name: fields[name] for name in fields if name == "group"}
     return Reading(str(stream), event_time, tuple(map(float, point)), tuple(attributes.items()))

@@ -1,4 +1,4 @@
-"""What a decode task makes of Arrow batches of Kafka records: rows of frames, late readings, marks."""
+"""What a decode task makes of Arrow batches of Kafka records: rows of frames, dead letters, marks."""
 
 import logging
 from collections.abc import Sequence
@@ -22,9 +22,6 @@ FEEDS = {
     "held": Feed("held", "held-topic", "id", ("x",), "ts", attributes=("kind",), max_lateness_ms=LATENESS),
     "plain": Feed("plain", "plain-topic", "id", ("x",), "ts"),
     "joined": Feed("joined", "joined-topic", "id", ("x",), "ts", join=True),
-    "held-joined": Feed(
-        "held-joined", "hj-topic", "id", ("x",), "ts", attributes=("kind",), max_lateness_ms=LATENESS, join=True
-    ),
 }
 KEYS = (70, 71, 72)
 PLAN = Plan(
@@ -108,10 +105,10 @@ def test_every_shard_gets_a_row_with_the_span_of_event_times_of_all() -> None:
 def test_bad_records_move_no_clock() -> None:
     (rows,) = run_readings(feed_records("plain", 0, 0, [b"bad", b'{"id":"a","ts":9}']))
 
-    assert {(row["earliest"], row["latest"], row["late"]) for row in rows} == {(NEVER, NEVER, 0)}
+    assert {(row["earliest"], row["latest"]) for row in rows} == {(NEVER, NEVER)}
 
 
-def test_a_feed_that_holds_nothing_back_has_no_late_readings_and_no_partitions() -> None:
+def test_a_feed_that_holds_nothing_back_has_no_partitions() -> None:
     (rows,) = run_readings(feed_records("plain", 0, 0, [reading(1000), reading(0)]))
 
     assert sorted(readings_of(rows).event_times.tolist()) == [0, 1000]
@@ -119,58 +116,31 @@ def test_a_feed_that_holds_nothing_back_has_no_late_readings_and_no_partitions()
     assert (rows[0]["earliest"], rows[0]["latest"]) == (0, 1000)
 
 
-def test_a_reading_at_the_limit_is_not_late() -> None:
-    (rows,) = run_readings(feed_records("held", 1, 0, [reading(100), reading(90), reading(89), reading(95)]))
-
-    assert sorted(readings_of(rows).event_times.tolist()) == [90, 95, 100]
-    assert [row["late"] for row in rows] == [0, 1, 0]
-    assert {(row["earliest"], row["latest"]) for row in rows} == {(90, 100)}
-
-
-def test_a_late_reading_may_be_the_only_one() -> None:
-    first, second = run_readings(
-        feed_records("held", 0, 0, [reading(100)]), feed_records("held", 0, 1, [reading(3), reading(4)])
-    )
-
-    assert [row["late"] for row in first] == [0, 0, 0]
-    assert [row["late"] for row in second] == [2, 0, 0]
-    assert {(row["earliest"], row["latest"]) for row in second} == {(NEVER, NEVER)}
-
-
 @given(batches=st.lists(st.lists(st.integers(-30, 30), max_size=8), max_size=4), partition=st.integers(0, 5))
-@example(batches=[[0], [-10, -11], [], [30, 20, 19]], partition=2)
-def test_a_reading_is_late_that_is_older_than_the_newest_before_it_allows(
+@example(batches=[[100, 3]], partition=2)
+def test_readings_of_a_feed_that_holds_them_back_have_their_partition_and_none_is_dropped_as_late(
     batches: list[list[int]], partition: int
 ) -> None:
     records, offset = [], 0
-    for times in batches:
+    for times in filter(None, batches):
         records.append(feed_records("held", partition, offset, [reading(time, f"s{time}") for time in times]))
         offset += len(times)
 
     found = run_readings(*records)
 
-    newest: int | None = None
-    expected = []
-    for times in filter(None, batches):
-        kept = []
-        for time in times:
-            if newest is None or time >= newest - LATENESS:
-                kept.append(time)
-            newest = time if newest is None else max(newest, time)
-        expected.append(kept)
-    assert len(found) == len(expected)
-    for rows, kept, times in zip(found, expected, filter(None, batches), strict=True):
+    assert len(found) == len(records)
+    for rows, times in zip(found, filter(None, batches), strict=True):
         readings = readings_of(rows)
         attributes = readings.attributes
         assert attributes is not None
         assert readings.partitions is not None
-        assert sorted(readings.event_times.tolist()) == sorted(kept)
+        assert sorted(readings.event_times.tolist()) == sorted(times)
+        assert {(row["earliest"], row["latest"]) for row in rows} == {(min(times), max(times))}
         assert [readings.ids.text(i) for i in range(len(readings))] == [f"s{time}" for time in readings.event_times]
         assert [attributes.texts[code] for code in attributes.codes] == [
             f'"{time % 3}"' for time in readings.event_times
         ]
-        assert set(readings.partitions.tolist()) <= {partition}
-        assert sum(row["late"] for row in rows) == len(times) - len(kept)
+        assert set(readings.partitions.tolist()) == {partition}
 
 
 def test_a_feed_that_takes_part_in_joins_sends_all_its_readings_to_every_shard() -> None:
@@ -187,18 +157,9 @@ def test_a_feed_that_takes_part_in_joins_sends_all_its_readings_to_every_shard()
     assert readings.partitions is not None
     assert readings.partitions.tolist() == [2, 2, 2]
     # The clock is moved, and what was left out is counted, by the rows that every feed has.
-    assert {(row["earliest"], row["latest"], row["late"]) for row in sent} == {(NEVER, NEVER, 0)}
+    assert {(row["earliest"], row["latest"]) for row in sent} == {(NEVER, NEVER)}
     assert sorted(readings_of(rows).event_times.tolist()) == [3, 5, 9]
     assert readings_of(rows).partitions is None
-
-
-def test_late_readings_are_left_out_of_joins_too() -> None:
-    (rows,) = run_readings(feed_records("held-joined", 1, 0, [reading(100), reading(90), reading(89), reading(95)]))
-
-    readings = unpack_readings(next(row["frame"] for row in rows if row["kind"] == Kind.JOIN_READINGS))
-    assert readings.event_times.tolist() == [100, 90, 95]
-    assert readings.attributes is not None
-    assert [readings.attributes.texts[code] for code in readings.attributes.codes] == ['"1"', '"0"', '"2"']
 
 
 @pytest.mark.parametrize(("feed", "values"), [("plain", [reading(5)]), ("joined", [b"bad"])])

@@ -1,4 +1,4 @@
-"""The one sentence that a failed streaming query is told by; the reports are of Spark 4.2's form."""
+"""The one sentence that a failed streaming query is shown by; the reports are of Spark 4.2's form."""
 
 import pytest
 
@@ -23,18 +23,18 @@ TAIL = "\n\n\tat org.apache.spark.api.python.Runner.handle(Runner.scala:1)\n\nDr
         ),
     ],
 )
-def test_an_error_of_ours_is_told_in_its_own_words(raised: str, sentence: str) -> None:
+def test_an_error_of_ours_is_shown_in_its_own_words(raised: str, sentence: str) -> None:
     assert failure_sentence(HEAD + raised + TAIL) == sentence
 
 
-def test_an_error_nobody_foresaw_is_told_with_its_name() -> None:
+def test_an_error_nobody_foresaw_is_shown_with_its_name() -> None:
     sentence = failure_sentence(HEAD + "pyarrow.lib.ArrowInvalid: Take operation overflowed" + TAIL)
 
     assert "pyarrow.lib.ArrowInvalid: Take operation overflowed" in sentence
     assert "BMQ_DEBUG=1" in sentence
 
 
-def test_lost_records_are_not_told_as_nothing_lost() -> None:
+def test_lost_records_are_not_shown_as_nothing_lost() -> None:
     sentence = failure_sentence("[KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE] Some data may have been lost")
 
     assert "no longer has records" in sentence
@@ -48,13 +48,13 @@ def jvm_report(fault: str) -> str:
     )
 
 
-def test_a_fault_of_the_jvm_is_told_and_not_the_plan() -> None:
+def test_a_fault_of_the_jvm_is_shown_and_not_the_plan() -> None:
     sentence = failure_sentence(jvm_report("No space left on device"))
 
     assert sentence.startswith("The streaming query failed: No space left on device")
 
 
-def test_a_timestamp_that_spark_cannot_read_is_told_with_its_place_and_a_way_out() -> None:
+def test_a_timestamp_that_spark_cannot_read_is_shown_with_its_place_and_a_way_out() -> None:
     place = "Record at topic line partition 0 offset 7 has timestamp value -4611686018427387904"
 
     sentence = failure_sentence(jvm_report(f"{place} that overflows when converting.\nEnsure"))

@@ -14,7 +14,7 @@ from tests.crossings import make_ids
 
 def row(kind: Kind, **columns: Any) -> dict[str, Any]:
     usual = {"shard": 0, "kind": int(kind), "feed": "f", "partition": 0, "first_offset": 0, "next_offset": 0}
-    return usual | {"frame": b"", "earliest": NEVER, "latest": NEVER, "late": 0} | columns
+    return usual | {"frame": b"", "earliest": NEVER, "latest": NEVER} | columns
 
 
 def readings_row(*times: int, partition: int = 0, first_offset: int = 0, **columns: Any) -> dict[str, Any]:
@@ -81,8 +81,3 @@ def test_a_mark_moves_the_clock_and_is_no_earliest_reading() -> None:
     frames = received(row(Kind.MARKS, latest=70), row(Kind.MARKS, feed="g"), readings_row(5))
 
     assert frames.clocks == {"f": Clock(70, 5), "g": Clock()}
-
-
-def test_late_readings_of_all_rows_are_counted_together() -> None:
-    assert received(readings_row(5, late=2), readings_row(6, late=3, partition=1)).late == {"f": 5}
-    assert received(readings_row(5)).late == {}

@@ -27,6 +27,8 @@ PROMISED = {
     "bmq_pending_crossings": ("gauge", set()),
     "bmq_queries": ("gauge", {"kind"}),
     "bmq_streams": ("gauge", {"feed"}),
+    "bmq_lagging_streams": ("gauge", {"feed"}),
+    "bmq_stream_lag_seconds": ("gauge", {"feed"}),
     "bmq_replies_total": ("counter", {"status"}),
     "bmq_index_visits_total": ("counter", {"engine"}),
     "bmq_processing_efficiency": ("gauge", {"engine"}),
@@ -49,6 +51,8 @@ FULL: ShardCounters = {
     "replies": {"accepted": 7, "rejected": 1},
     "queries": {"border": 7, "band_join": 2},
     "streams": {"stocks": 20, "vehicles": 4},
+    "lagging": {"stocks": 2, "vehicles": 0},
+    "max_lags": {"stocks": 1_500, "vehicles": 0},
     "pending": 6,
     "visits": {"border": 40, "levels": 0, "joins": 20},
     "useful": {"border": 10, "levels": 0, "joins": 15},
@@ -135,6 +139,9 @@ def test_the_numbers_of_one_batch_come_back(metrics: Metrics) -> None:
         ("bmq_replies_total", (("status", "rejected"),)): 1,
         ("bmq_queries", (("kind", "border"),)): 7,
         ("bmq_streams", (("feed", "vehicles"),)): 4,
+        ("bmq_lagging_streams", (("feed", "stocks"),)): 2,
+        ("bmq_stream_lag_seconds", (("feed", "stocks"),)): 1.5,
+        ("bmq_stream_lag_seconds", (("feed", "vehicles"),)): 0,
         ("bmq_queries", (("kind", "band_join"),)): 2,
         ("bmq_index_visits_total", (("engine", "border"),)): 40,
         ("bmq_index_visits_total", (("engine", "joins"),)): 20,
@@ -154,6 +161,21 @@ def test_the_numbers_of_one_batch_come_back(metrics: Metrics) -> None:
         ("bmq_event_latency_seconds_sum", ()): 200.25,
     }
     assert {key: samples[key] for key in expected} == expected
+
+
+def test_lags_of_a_batch_are_the_largest_of_its_shards_and_do_not_outlive_it(metrics: Metrics) -> None:
+    def shard(number: int, lag_ms: int, n_lagging: int) -> ShardCounters:
+        return {"shard": number, "readings": {"a": 1}, "lagging": {"a": n_lagging}, "max_lags": {"a": lag_ms}}
+
+    metrics.add([shard(0, 2_000, 1), shard(1, 5_000, 2)])
+    first, _ = scrape(metrics)
+    metrics.add([shard(0, 0, 0)])
+    second, _ = scrape(metrics)
+
+    of_feed = (("feed", "a"),)
+    names = ("bmq_stream_lag_seconds", "bmq_lagging_streams")
+    assert [first[name, of_feed] for name in names] == [5, 3]
+    assert [second[name, of_feed] for name in names] == [0, 2]
 
 
 def test_up_is_0_before_the_start_and_after_the_end(metrics: Metrics) -> None:

@@ -143,7 +143,7 @@ def test_attributes_lose_what_no_row_uses_and_have_each_text_once() -> None:
 def test_annotations_say_what_a_field_is() -> None:
     by_name = {field.name: field for record in (Crossings, Readings, JoinRows) for field in fields_of(record)}
 
-    assert [field.name for field in fields_of(Readings) if field.is_optional] == ["attributes", "partitions"]
+    assert [field.name for field in fields_of(Readings) if field.is_optional] == ["attributes", "partitions", "lags"]
     assert (by_name["query_rows"].dtype, by_name["query_rows"].rows_of) == (np.dtype(np.int32), "queries")
     assert by_name["queries"].is_table
     assert (by_name["passes"].absent, by_name["began"].absent) == (0, NEVER)

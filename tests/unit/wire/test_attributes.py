@@ -59,7 +59,7 @@ def test_a_value_of_each_type_has_the_text_that_is_written(value: object, text: 
 
 
 @given(values=st.lists(scalars, min_size=1))
-def test_what_is_joined_can_be_told_apart(values: list[Any]) -> None:
+def test_what_is_joined_differs(values: list[Any]) -> None:
     texts = [attribute_text(value) for value in values]
     assert concat_attributes(texts).split(SEPARATOR) == texts
 

@@ -88,7 +88,10 @@ def test_a_duration_of_zero_is_an_option_that_is_off(option: str) -> None:
         (1_700_000_000_000.75, 1_700_000_000_000),
         ("2023-11-14T22:13:20Z", 1_700_000_000_000),
         ("2023-11-14T23:13:20.250+01:00", 1_700_000_000_250),
-        (-1, -1),
+        ("1969-12-31T23:59:59.999+00", -1),
+        ("1990-12-31T15:59:60-0800", 662_688_000_000),
+        (100_000_000_000, 100_000_000_000),
+        (253_402_300_799_999, 253_402_300_799_999),
     ],
 )
 def test_a_query_expires_at_epoch_milliseconds_or_at_a_time_as_readings_write_it(time: Any, ms: int) -> None:
@@ -102,7 +105,7 @@ def test_a_query_expires_at_epoch_milliseconds_or_at_a_time_as_readings_write_it
         (border(where={}), border()),
         (border(where={"group": "g"}), border(where={"group": ["g", "g"]})),
         (border(where={"group": ["a", 1], "kind": 2}), border(where={"kind": 2.0, "group": [1.0, "a"]})),
-        (border(expires_at=0), border(expires_at="1970-01-01T00:00:00Z")),
+        (border(expires_at=10**12), border(expires_at="2001-09-09T01:46:40Z")),
         (border(enabled=True, passes=False, max_events=None), border()),
         (border(bounds="[]", region={"box": {"x": [0, 1]}}), box(x=[0, math.nextafter(1, 2)])),
         (border(feed="lines", region={"box": {"x": [0, 1]}}, where={"group": "17"}),) * 2,
@@ -193,6 +196,12 @@ def test_a_bad_key_refuses_puts_and_deletes(key: bytes | None, code: str, query_
 def test_a_long_value_is_cut_in_the_message() -> None:
     assert len(refused(border(**{"n" * 10_000: 1})).message) < 300
     assert len(refused(border(feed=["s"] * 10_000)).message) < 300
+
+
+def test_a_byte_order_mark_before_a_definition_is_dropped() -> None:
+    marked = b"\xef\xbb\xbf" + json.dumps(border()).encode()
+
+    assert validate_definition("q1", marked, FEEDS, "bmq.") == validate_definition("q1", border(), FEEDS, "bmq.")
 
 
 def test_a_client_can_validate_before_it_publishes() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bmq.wire.durations import LONGEST_MS, read_duration, read_positive_duration
-from bmq.wire.readings_exact import FIRST_EVENT_TIME_MS, LAST_EVENT_TIME_MS
+from bmq.wire.event_times import FIRST_EVENT_TIME_MS, LAST_EVENT_TIME_MS
 
 MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 

@@ -170,9 +170,9 @@ def test_options_of_one_feed_do_not_apply_to_joins(make: Any, option: str) -> No
         (
             band_join(on={"left": "price", "rigt": "price"}),
             "unknown_field",
-            "'on.rigt' is not known; the nearest known",
+            "'on.rigt' is not known. Did you mean 'right'?",
         ),
-        (band_join(equal={"l": "a"}), "unknown_field", "'equal.l' is not known; the nearest known field is 'left'"),
+        (band_join(equal={"l": "a"}), "unknown_field", "'equal.l' is not known. Known here: 'left', 'right'."),
         (band_join(bnad=1), "unknown_field", "'band'"),
         (band_join(any=[]), "bad_option", "'any' does not apply to kind 'band_join'"),
         (band_join(left={"feed": "left"}), "wrong_type", '\'left\' is {"feed": "left"}, but must be a string'),
@@ -214,7 +214,7 @@ def test_options_of_one_feed_do_not_apply_to_joins(make: Any, option: str) -> No
         (
             window_join(left={"fed": "left", "window": 3}),
             "unknown_field",
-            "'left.fed' is not known; the nearest known field is 'feed'",
+            "'left.fed' is not known. Did you mean 'feed'?",
         ),
         (window_join(left={"feed": "left", "window": None}), "wrong_type", "'left.window' is null, but a window is a"),
         (window_join(left={"feed": "left", "window": True}), "wrong_type", "'left.window' is true"),
@@ -232,9 +232,9 @@ def test_options_of_one_feed_do_not_apply_to_joins(make: Any, option: str) -> No
         (window_join({}), "bad_region", "'any[0]' is {}, but a conjunction asks something"),
         (window_join({"band": None}), "bad_region", "a conjunction asks something"),
         (window_join({"band": []}), "bad_region", "'any[0].band' is [], but it asks nothing"),
-        (window_join({"bnd": []}), "unknown_field", "'any[0].bnd' is not known; the nearest known field is 'band'"),
-        (window_join({"price": [0, 1]}), "unknown_field", "the nearest known field is 'left.price'"),
-        (window_join({"rigth.price": [0, 1]}), "unknown_field", "the nearest known field is 'right.price'"),
+        (window_join({"bnd": []}), "unknown_field", "'any[0].bnd' is not known. Did you mean 'band'?"),
+        (window_join({"price": [0, 1]}), "unknown_field", "Known here: 'band', 'left.price', 'right.price'."),
+        (window_join({"rigth.price": [0, 1]}), "unknown_field", "Did you mean 'right.price'?"),
         (window_join(3), "wrong_type", "'any[0]' is 3, but must be an object"),
         (window_join({"band": 3}), "wrong_type", "'any[0].band' is 3"),
         (window_join({"band": [3]}), "wrong_type", "'any[0].band[0]' is 3, but must be a list"),
@@ -255,7 +255,7 @@ def test_options_of_one_feed_do_not_apply_to_joins(make: Any, option: str) -> No
         (
             window_join({"band": [["price", "right.price", 0, 1]]}),
             "unknown_dimension",
-            "'any[0].band[0][0]' is \"price\", but feed 'left' has no such field there; the nearest it has is 'left.p",
+            "'any[0].band[0][0]' is \"price\", but feed 'left' has no such field there. Known here: 'left.",
         ),
         (window_join({"band": [["right.price", "left.price", 0, 1]]}), "unknown_dimension", "'left.price'"),
         (window_join({"band": [["left.price", "right.size", 0, 1]]}), "unknown_dimension", "'right.price'"),
@@ -277,7 +277,8 @@ def test_a_fault_is_refused_with_its_code_and_named(value: dict[str, Any], code:
         (band_join(kind="bandjoin", bnad=1), "unknown_kind"),
         (band_join(on={"lft": 1}, band=...), "unknown_field"),
         (band_join(region={}, band=...), "bad_option"),
-        (band_join(band=..., on=3), "missing_field"),
+        (band_join(band=..., on=3), "wrong_type"),
+        (band_join(bnad=1, on=3), "wrong_type"),
         (band_join(on=3, ttl="2"), "wrong_type"),
         (window_join({}, ttl="2"), "bad_duration"),
         (window_join({}, left={"feed": "right", "window": 1}), "bad_region"),
@@ -288,7 +289,7 @@ def test_a_fault_is_refused_with_its_code_and_named(value: dict[str, Any], code:
         (band_join(where={"a": 1}, output_topic="mine"), "bad_option"),
     ],
 )
-def test_of_several_faults_the_first_in_the_documented_order_is_told(definition: dict[str, Any], code: str) -> None:
+def test_of_several_faults_the_first_in_the_documented_order_is_shown(definition: dict[str, Any], code: str) -> None:
     assert refused(definition).code == code
 
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bmq.wire.event_times import FIRST_EVENT_TIME_MS, LAST_EVENT_TIME_MS
 from bmq.wire.marks import parse_mark, render_mark
-from bmq.wire.readings_exact import FIRST_EVENT_TIME_MS, LAST_EVENT_TIME_MS
 
 
 @given(st.text(max_size=9), st.none() | st.integers(FIRST_EVENT_TIME_MS, LAST_EVENT_TIME_MS))

@@ -1,11 +1,13 @@
 """What a reading is, and what each bad record is called. That both paths agree is another test."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from bmq.errors import DeadLetterCode
-from bmq.records import Feed, Format
+from bmq.records import Feed, Format, TimeUnit
 from bmq.wire.readings import MAX_RECORD_BYTES, BadRecord, Decoded, Decoder
 
 LINE = Feed("line", "line", "id", ("x",), "ts")
@@ -73,7 +75,8 @@ def test_an_escaped_field_name_is_the_same_name() -> None:
     [
         ('"é"', "é"),
         ('"\\u00e9\\n"', "é\n"),
-        ('""', ""),
+        ('" "', " "),
+        ('"\\ufeffa"', "\ufeffa"),
         ("17", "17"),
         ("1.50", "1.50"),
         ("-0", "-0"),
@@ -91,6 +94,7 @@ def test_a_stream_id_is_a_string_or_the_text_of_a_number(text: str, stream_id: s
         ("1700000000000", 1_700_000_000_000),
         ("1.7e12", 1_700_000_000_000),
         ("1700000000000.9", 1_700_000_000_000),
+        ("1700000000000.9999999", 1_700_000_000_000),  # the nearest double is the next millisecond
         ("-0.5", -1),
         ("-62135596800000", -62_135_596_800_000),
         ("253402300799999.5", 253_402_300_799_999),
@@ -98,6 +102,13 @@ def test_a_stream_id_is_a_string_or_the_text_of_a_number(text: str, stream_id: s
         ('"2023-11-14T22:13:20.25Z"', 1_700_000_000_250),
         ('"2023-11-14t23:13:20.2509+01:00"', 1_700_000_000_250),
         ('"2023-11-14 22:13:19.999-00:00"', 1_699_999_999_999),
+        ('"2023-11-14T22:13:20.25+0000"', 1_700_000_000_250),
+        ('"2023-11-14T15:13:20.25-0700"', 1_700_000_000_250),
+        ('"2023-11-15T03:43:20.25+0530"', 1_700_000_000_250),
+        ('"2023-11-14T23:13:20+01"', 1_700_000_000_000),
+        ('"1990-12-31T23:59:60Z"', 662_688_000_000),
+        ('"1990-12-31t15:59:60.5-08:00"', 662_688_000_500),
+        ('"2016-12-31T23:59:60+00"', 1_483_228_800_000),
         ('"2024-02-29T00:00:00Z"', 1_709_164_800_000),
         ('"0001-01-01T00:00:00Z"', -62_135_596_800_000),
     ],
@@ -166,13 +177,17 @@ def test_a_feed_by_key_without_a_key_column_has_no_stream_ids() -> None:
         ('{"id":"a","ts":1,"x":NaN}', "not_json"),
         ('{"id":"a","ts":1,"x":2,"other":-Infinity}', "not_json"),
         ('{"id":"a","ts":1,"x":02}', "not_json"),
-        ('\ufeff{"id":"a","ts":1,"x":2}', "not_json"),
+        ('\ufeff\ufeff{"id":"a","ts":1,"x":2}', "not_json"),
+        ("\ufeff", "not_json"),
+        (b"\0\0\0\0\x81" + b'{"id":"a","ts":1,"x":2}', "not_json"),
         (b'{"id":"\xff","ts":1,"x":2}', "not_json"),
         (b'{"id":"\xed\xa0\x80","ts":1,"x":2}', "not_json"),
         ("{}", "missing_field"),
         ('{"id":"a","ts":1}', "missing_field"),
         ('{"id":"a","ts":1,"x":null}', "missing_field"),
         ('{"id":null,"ts":1,"x":2}', "missing_field"),
+        ('{"id":"","ts":1,"x":2}', "missing_field"),
+        ('{"\\u0069d":"","ts":1,"x":2}', "missing_field"),
         ('{"id":"a","x":2}', "missing_field"),
         ('{"id":"a","ts":1,"x":"2"}', "wrong_type"),
         ('{"id":"a","ts":1,"x":"NaN"}', "wrong_type"),
@@ -185,8 +200,13 @@ def test_a_feed_by_key_without_a_key_column_has_no_stream_ids() -> None:
         ('{"id":"a","ts":"1700000000000","x":2}', "wrong_type"),
         ('{"id":"a","ts":"2023-11-14T22:13:20","x":2}', "wrong_type"),
         ('{"id":"a","ts":"2023-02-29T00:00:00Z","x":2}', "wrong_type"),
-        ('{"id":"a","ts":"2016-12-31T23:59:60Z","x":2}', "wrong_type"),
+        ('{"id":"a","ts":"2016-12-31T23:59:61Z","x":2}', "wrong_type"),
         ('{"id":"a","ts":"2023-11-14T22:13:20+24:00","x":2}', "wrong_type"),
+        ('{"id":"a","ts":"2023-11-14T22:13:20+2400","x":2}', "wrong_type"),
+        ('{"id":"a","ts":"2023-11-14T22:13:20+00:60","x":2}', "wrong_type"),
+        ('{"id":"a","ts":"2023-11-14T22:13:20+1","x":2}', "wrong_type"),
+        ('{"id":"a","ts":"2023-11-14T22:13:20+010","x":2}', "wrong_type"),
+        ('{"id":"a","ts":"2023-11-14T22:13:20Z00","x":2}', "wrong_type"),
         ('{"id":"a","ts":1,"x":1e999}', "not_finite"),
         ('{"id":"a","ts":1,"x":-1e999}', "not_finite"),
         ('{"id":"a","ts":1e999,"x":2}', "not_finite"),
@@ -194,6 +214,7 @@ def test_a_feed_by_key_without_a_key_column_has_no_stream_ids() -> None:
         ('{"id":"a","ts":-62135596800000.1,"x":2}', "out_of_range"),
         ('{"id":"a","ts":9223372036854775808,"x":2}', "out_of_range"),
         ('{"id":"a","ts":"9999-12-31T23:59:59-00:01","x":2}', "out_of_range"),
+        ('{"id":"a","ts":"9999-12-31T23:59:60Z","x":2}', "out_of_range"),
         ('{"id":"' + "a" * 1025 + '","ts":1,"x":2}', "too_large"),
         ('{"id":"a","ts":1,"x":2,"other":"' + "a" * MAX_RECORD_BYTES + '"}', "too_large"),
         ('{"id":"a","ts":1,"x":2,"other":' + "[" * 100 + "]" * 100 + "}", "too_large"),
@@ -401,6 +422,126 @@ def test_a_reading_may_be_ahead_of_its_record_as_far_as_the_feed_allows() -> Non
     letter = bad(feed, f'{{"id":"a","ts":{RECORD_TIME + 1_001},"x":2}}')
     assert letter.code is DeadLetterCode.OUT_OF_RANGE
     assert letter.message == (
-        "ts is 1600000001001, 1001 ms after the record's own timestamp 1600000000000; the feed's max_future allows "
-        "1000 ms: correct the producer's clock or unit, or allow more"
+        "ts is 1600000001001, 1001 ms ahead of the record's own timestamp 1600000000000; the feed's max_future allows "
+        '1000 ms: correct the producer\'s clock or unit, allow more, or set max_future = "off"'
     )
+
+
+def test_a_record_without_a_timestamp_has_nothing_to_be_ahead_of() -> None:
+    feed = Feed("f", "f", "id", ("x",), "ts", max_future_ms=1_000)
+
+    for value in (b'{"id":"a","ts":1700000000000,"x":2}', b'{"\\u0069d":"a","ts":1700000000000,"x":2}'):
+        decoded = Decoder(feed).decode(None, pa.array([value], pa.binary()), np.array([-1]))
+        assert (decoded.bad, decoded.readings.event_times.tolist()) == ([], [1_700_000_000_000])
+
+
+UNITS = {unit: Feed("f", "f", "id", ("x",), "ts", event_time_unit=unit) for unit in (None, *TimeUnit)}
+
+
+@pytest.mark.parametrize(
+    ("unit", "text", "milliseconds"),
+    [
+        (TimeUnit.S, "1557989535", 1_557_989_535_000),
+        (TimeUnit.S, "1557989535.123", 1_557_989_535_123),
+        (TimeUnit.S, "1557989535.1239999999", 1_557_989_535_123),
+        (TimeUnit.S, "1.557989535123e9", 1_557_989_535_123),
+        (TimeUnit.S, "1557989535123e-3", 1_557_989_535_123),
+        (TimeUnit.S, "-0.0001", -1),
+        (TimeUnit.S, "-1e-30", -1),
+        (TimeUnit.S, "-1.5", -1_500),
+        (TimeUnit.S, "0", 0),
+        (TimeUnit.S, "-62135596800", -62_135_596_800_000),
+        (TimeUnit.S, "253402300799.9999999999999999999999999", 253_402_300_799_999),
+        (TimeUnit.S, '"2023-11-14T22:13:20.25Z"', 1_700_000_000_250),
+        (TimeUnit.MS, "1557989535", 1_557_989_535),
+        (TimeUnit.US, "1557989535123999", 1_557_989_535_123),
+        (TimeUnit.US, "-1", -1),
+        (TimeUnit.NS, "1557989535123456789", 1_557_989_535_123),
+        (TimeUnit.NS, "1557989535123999999.99", 1_557_989_535_123),
+        (TimeUnit.NS, "-1557989535123000001", -1_557_989_535_124),
+        (TimeUnit.NS, "1.557989535123456789e18", 1_557_989_535_123),
+        (TimeUnit.NS, "253402300799999999999", 253_402_300_799_999),  # beyond an int64
+        (None, "1557989535123", 1_557_989_535_123),
+        (None, "1.557989535123e12", 1_557_989_535_123),
+        (None, "100000000000", 100_000_000_000),
+        (None, "100000000000000", 100_000_000_000_000),
+        (None, '"1970-01-01T00:00:00Z"', 0),
+        (None, '"0001-01-01T00:00:00Z"', -62_135_596_800_000),
+        (None, '"9999-12-31T23:59:59.999Z"', 253_402_300_799_999),
+    ],
+)
+def test_a_number_is_read_in_the_unit_of_the_feed(unit: TimeUnit | None, text: str, milliseconds: int) -> None:
+    assert reading(UNITS[unit], f'{{"id":"a","ts":{text},"x":2}}')[1] == milliseconds
+    assert reading(UNITS[unit], f'{{"\\u0069d":"a","ts":{text},"x":2}}')[1] == milliseconds
+
+
+@pytest.mark.parametrize(
+    ("unit", "text", "part"),
+    [
+        (None, "1557989535", 'below 10^11 is probably seconds; set event_time_unit = "s"'),
+        (None, "99999999999.9", 'event_time_unit = "s"'),
+        (None, "0", 'event_time_unit = "s"'),
+        (None, "-1557989535123", 'or "ms" if these are milliseconds'),
+        (None, "1557989535123456", 'above 10^14 is probably microseconds; set event_time_unit = "us"'),
+        (None, "100000000000001", 'event_time_unit = "us"'),
+        (None, "1557989535123456789", 'probably nanoseconds; set event_time_unit = "ns"'),
+        (None, "1e300", 'event_time_unit = "ns"'),
+        (TimeUnit.S, "253402300800", "ts is 253402300800 s: years 1 to 9999 are read"),
+        (TimeUnit.S, "1557989535123", "years 1 to 9999"),
+        (TimeUnit.S, "1e308", "years 1 to 9999"),
+        (TimeUnit.NS, "-62135596800000000000.1", "years 1 to 9999"),
+    ],
+)
+def test_a_number_that_is_probably_of_another_unit_is_out_of_range(unit: TimeUnit | None, text: str, part: str) -> None:
+    letter = bad(UNITS[unit], f'{{"id":"a","ts":{text},"x":2}}')
+
+    assert letter.code is DeadLetterCode.OUT_OF_RANGE
+    assert part in letter.message
+
+
+@pytest.mark.parametrize("exponent", ["-9999999999", "-" + "9" * 40])
+def test_a_tiny_number_is_a_time_however_long_its_exponent_is(exponent: str) -> None:
+    assert reading(UNITS[TimeUnit.S], f'{{"id":"a","ts":1e{exponent},"x":2}}')[1] == 0
+    assert reading(UNITS[TimeUnit.S], f'{{"id":"a","ts":-1e{exponent},"x":2}}')[1] in (-1, 0)
+
+
+def test_the_unit_holds_for_lines_and_not_for_the_time_of_the_record() -> None:
+    seconds = replace(LINES, event_time_unit=TimeUnit.S)
+
+    for cell in ("1557989535.25", " +1557989535.25 ", '"1557989535.25"', "2019-05-16T06:52:15.250Z"):
+        assert reading(seconds, f"a,{cell},1,2")[1] == 1_557_989_535_250
+    assert bad(replace(LINES, event_time_unit=None), "a,1557989535,1,2").code is DeadLetterCode.OUT_OF_RANGE
+    assert reading(replace(BY_RECORD_TIME, event_time_unit=TimeUnit.S), '{"id":"a","x":2}')[1] == RECORD_TIME
+
+
+def test_a_byte_order_mark_before_a_record_is_dropped_and_elsewhere_it_is_a_character() -> None:
+    assert reading(LINE, '\ufeff{"id":"\ufeffa","ts":1,"x":2}') == ("\ufeffa", 1, [2.0])
+    assert reading(LINE, '\ufeff {"\\u0069d":"a","ts":1,"x":2}') == ("a", 1, [2.0])
+    assert reading(LINES, "\ufeffa,1,2,3") == ("a", 1, [2.0, 3.0])
+    assert reading(LINES, '\ufeff"a,b",1,2,3') == ("a,b", 1, [2.0, 3.0])
+    assert reading(LINES, "\ufeff\ufeffa,1,2,3,\ufeffx") == ("\ufeffa", 1, [2.0, 3.0])
+    assert attributes(LINES, "\ufeffa,1,2,3,\ufeffx") == [['"\ufeffx"']]
+
+
+@pytest.mark.parametrize("feed", [LINE, LINES])
+@pytest.mark.parametrize("value", ["", " ", "\n", " \r\n\t", "\ufeff", "\ufeff \n"])
+def test_a_record_without_content_is_said_to_be_empty(feed: Feed, value: str) -> None:
+    letter = bad(feed, value)
+
+    assert letter.code is DeadLetterCode.NOT_JSON
+    assert "it is empty" in letter.message
+
+
+@pytest.mark.parametrize("schema_id", [b"\0\0\0\x07", b"\0\0\x01\xff"])
+def test_json_behind_the_bytes_of_a_schema_registry_is_named(schema_id: bytes) -> None:
+    letter = bad(LINE, b"\0" + schema_id + b' {"id":"a","ts":1,"x":2}')
+
+    assert letter.code is DeadLetterCode.NOT_JSON
+    assert f"schema registry (0x00 and the schema id {int.from_bytes(schema_id)})" in letter.message
+
+
+def test_an_id_without_characters_is_no_id() -> None:
+    for letter in (bad(LINES, ",1,2,3"), bad(LINES, '"",1,2,3'), bad(BY_KEY, '{"ts":1,"x":2}', key=b"")):
+        assert letter.code is DeadLetterCode.MISSING_FIELD
+    assert 'id is "": a text of no characters' in bad(LINE, '{"id":"","ts":1,"x":2}').message
+    assert reading(LINES, " ,1,2,3")[0] == " "

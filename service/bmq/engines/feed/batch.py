@@ -49,13 +49,16 @@ def advance(tables: FeedTables, readings: Readings | None, settled: int) -> Stag
     levels = _levels(tables, steps)
     level_visits = levels.visits if levels is not None else 0
     n_late = chained.n_late if chained is not None else 0
+    max_lag = _max_lag(readings, chained)
     if _is_plain(tables, settled):
         crossings = None
         if moves is not None and chained is not None:
             emitted = moves if levels is None else concat_moves([moves, levels])
             crossings = _emit_plain(tables, chained, emitted, readings)
         tables.settled = settled
-        return StageResult(_listed(crossings), n_late=n_late, visits=visits, level_visits=level_visits)
+        return StageResult(
+            _listed(crossings), n_late=n_late, max_lag_ms=max_lag, visits=visits, level_visits=level_visits
+        )
     events, expired, n_suppressed, visit_numbers = _emit_all(tables, chained, steps, moves, levels, settled)
     crossings = to_crossings(tables, events, chained, readings, visit_numbers=visit_numbers)
     for query in expired:
@@ -64,10 +67,17 @@ def advance(tables: FeedTables, readings: Readings | None, settled: int) -> Stag
         _listed(crossings),
         expired=[*expired],
         n_late=n_late,
+        max_lag_ms=max_lag,
         n_suppressed=n_suppressed,
         visits=visits,
         level_visits=level_visits,
     )
+
+
+def _max_lag(readings: Readings | None, chained: Chained | None) -> int:
+    if readings is None or readings.lags is None or chained is None:
+        return 0
+    return int(readings.lags[chained.rows].max(initial=0))
 
 
 def _listed(crossings: Crossings | None) -> list[Crossings]:
@@ -194,7 +204,8 @@ def _emit_all(
     if tables.queries.n_tracked:  # 5
         items = items_of_crossings(tables, found.where(is_tracked))
         ends = items_of_ends(tables, items, silences.expiries, endings.tracking_ends)
-        of_trackings = tables.trackings.run(as_one([items, *ends]), settled, tables.streams.last_times)
+        streams = tables.streams
+        of_trackings = tables.trackings.run(as_one([items, *ends]), settled, streams.last_times, streams.lags)
         n_suppressed = of_trackings.n_suppressed
         emitted.append(events_of_trackings(of_trackings))
     events = as_one(emitted)  # 6

@@ -196,12 +196,12 @@ class FeedTables:
         return inside[self.knows(int(self.queries.owners[region_slot]), inside)]
 
     def knows(self, slot: int, streams: Int32s) -> Bools:
-        """Return which streams a query knows, bool[n]: the streams that had a reading within its `stream_ttl`."""
-        times = self.streams.last_times[streams]
-        known: Bools = times != NEVER
+        """Return which streams a query knows, bool[n]: those that are not silent for longer than its `stream_ttl`."""
+        since = self.streams.silent_since[streams]
+        known: Bools = since != NEVER
         ttl = self.queries.stream_ttls[slot]
         if ttl != FOREVER and self.settled != NEVER:
-            known &= times >= self.settled - ttl
+            known &= since >= self.settled - ttl
         return known
 
     def without_silent(self, events: Events) -> Events:
@@ -222,7 +222,7 @@ class FeedTables:
         self.regions._check()
         self.trackings._check()
         if self.settled != NEVER:
-            self.silence_dues._check(self.streams.last_times, self.settled)
+            self.silence_dues._check(self.streams.silent_since, self.settled)
         self.levels._check()
         for query in self.queries.queries():
             slot = self.queries.slot(query.query_id)

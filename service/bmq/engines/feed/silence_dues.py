@@ -36,20 +36,20 @@ class SilenceDues:
         """Return the ttls by which some stream may have fallen silent before ``settled``."""
         return [ttl for ttl in ttls if self._dues.get(ttl, NEVER) < settled]
 
-    def set(self, ttl: int, last_times: Int64s, settled: int) -> None:
+    def set(self, ttl: int, silent_since: Int64s, settled: int) -> None:
         """Note that the batch handles every stream that falls silent by ``ttl`` before ``settled``.
 
         Parameters
         ----------
-        last_times : int64[streams], the time of each stream's last reading.
+        silent_since : int64[streams], of the stream table.
         """
         if len(self._dues) > DUES_MOST:
             self._dues.clear()
-        least = int(np.min(last_times, where=last_times >= settled - ttl, initial=FOREVER))
+        least = int(np.min(silent_since, where=silent_since >= settled - ttl, initial=FOREVER))
         self._dues[ttl] = FOREVER if least == FOREVER else least + ttl
 
-    def _check(self, last_times: Int64s, settled: int) -> None:
+    def _check(self, silent_since: Int64s, settled: int) -> None:
         """State every invariant; for tests."""
         for ttl, due in self._dues.items():
-            pending = last_times[last_times >= settled - ttl]
+            pending = silent_since[silent_since >= settled - ttl]
             assert (pending >= due - ttl).all(), "a stream falls silent before the time that is remembered"

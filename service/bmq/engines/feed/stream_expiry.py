@@ -2,10 +2,10 @@
 
 If a stream's last reading was at p, a query with `stream_ttl` T does not know the stream from p + T on. If the feed has
 a `stream_ttl`, this holds for all queries. At p + T the memberships of the stream end, and its next reading is a first
-sight. Both follow from the last reading and the clock, so no table keeps them:
+sight. Both follow from the last reading, its lag and the clock, so no table keeps them:
 
     p ──────────────── p + T ──────────── t          t - p > T: left at p + T, first sight at t
-    p ──────────────── p + T ────── clock            clock > p + T, and no reading: left at p + T
+    p ──────────────── p + T ────── clock            clock - lag > p + T, and no reading: left at p + T
 """
 
 from collections.abc import Iterator
@@ -32,8 +32,8 @@ class Expiries:
     moments : int64[n], epoch ms, p + T.
     ttls : int64[n], the `stream_ttl` of the queries that do not know the stream; FOREVER: the queries without one.
     ordinals : int32[n]
-        0, unless the clock was past p + T before the reading at p came: then the number of the stream's readings
-        before it at p. The event id needs this number, because each of these readings has the same end.
+        0, unless the clock was past p + T before this batch: then the number of the stream's readings before the one at
+        p. The event id needs this number, because the stream may have expired at p + T before.
     values : float64[d, n], the values of the reading at p.
     codes : int32[n], the attribute codes of the reading at p; None: the feed has no attributes.
     """
@@ -113,6 +113,8 @@ def _silence_before(tables: FeedTables, chained: Chained) -> tuple[Int64s, Int64
         first[np.unique(chained.slots, return_index=True)[1]] = True
         first &= known
         earlier[first] = tables.settled - chained.previous_times[first]
+        if chained.lags_before is not None:
+            earlier[first] -= chained.lags_before[first]
     return elapsed, earlier
 
 
@@ -120,12 +122,7 @@ def _before_readings(tables: FeedTables, chained: Chained, steps: Steps, rows: I
     moments = chained.previous_times[rows] + ttl
     ordinals = np.zeros(rows.size, dtype=np.int32)
     if (moments < tables.settled).any():
-        # In these rows the previous reading is in this batch too: an earlier batch would have ended the memberships
-        # after that reading itself, because the clock was past p + T already.
-        by_stream = np.argsort(chained.slots, kind="stable")
-        before = np.zeros_like(by_stream)
-        before[by_stream[1:]] = by_stream[:-1]
-        ordinals[:] = np.where(moments < tables.settled, chained.ordinals[before[rows]], 0)
+        ordinals[:] = np.where(moments < tables.settled, _ordinals_before(chained)[rows], 0)
     return Expiries(
         chained.slots[rows],
         moments,
@@ -136,27 +133,40 @@ def _before_readings(tables: FeedTables, chained: Chained, steps: Steps, rows: I
     )
 
 
+def _ordinals_before(chained: Chained) -> Int32s:
+    """Return the ordinal of the stream's reading before each reading, int32[rows]; not valid at first sight."""
+    by_stream = np.argsort(chained.slots, kind="stable")
+    ordinals = np.zeros_like(chained.ordinals)
+    ordinals[by_stream[1:]] = chained.ordinals[by_stream[:-1]]
+    # If no stream had a lag, the clock was not past p + T before this batch, unless the reading at p is in this batch,
+    # too. The memberships of a stream without a lag would have ended in the batch before.
+    if chained.ordinals_before is not None:
+        first = np.unique(chained.slots, return_index=True)[1]
+        ordinals[first] = chained.ordinals_before[first]
+    return ordinals
+
+
 def _at_end(tables: FeedTables, chained: Chained | None, settled: int, by_query: list[int]) -> Iterator[Expiries]:
     """Yield the streams that fell silent before ``settled`` and had no reading after that."""
     streams, dues, of_feed = tables.streams, tables.silence_dues, tables.feed.stream_ttl_ms
     if settled == NEVER:
         return
-    times = streams.last_times
+    since = streams.silent_since
     passed = dues.passed(by_query, settled)
-    touched = np.zeros(times.size if passed else 0, dtype=np.bool_)
+    touched = np.zeros(since.size if passed else 0, dtype=np.bool_)
     if passed and chained is not None:
         touched[chained.slots] = True
     for ttl in passed:
         # A stream without a reading in this batch is new here only if the clock passes its due now.
-        is_new = touched | (times >= tables.settled - ttl) if tables.settled != NEVER else True
-        slots = np.flatnonzero((times != NEVER) & (times < settled - ttl) & is_new).astype(np.int32)
-        dues.set(ttl, times, settled)
+        is_new = touched | (since >= tables.settled - ttl) if tables.settled != NEVER else True
+        slots = np.flatnonzero((since != NEVER) & (since < settled - ttl) & is_new).astype(np.int32)
+        dues.set(ttl, since, settled)
         yield _of_table(tables, slots, ttl, ttl)
     if of_feed is not None and dues.passed([of_feed], settled):
         slots = streams.silent_slots(settled)
         expiries = _of_table(tables, slots, of_feed, FOREVER)
         streams.forget(slots)
-        dues.set(of_feed, times, settled)
+        dues.set(of_feed, streams.silent_since, settled)
         yield expiries
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from bmq.engines.joins.join_states import Arrivals, States, no_states
 from bmq.engines.scope.conditions import CODES_MIN, SEPARATOR, Conditions, number_of
-from bmq.index.stream_table import StreamTable
+from bmq.index.stream_table import Chained, StreamTable
 from bmq.kernels.tables.hashing import shards_of
 from bmq.records import (
     NEVER,
@@ -58,8 +58,15 @@ class JoinFeed:
 
     # -- readings -----------------------------------------------------------------------------------------
 
-    def apply(self, readings: Readings | None, settled: int) -> Arrivals:
-        """Apply readings of all shards, given ascending by (partition, offset), and expire streams by ``settled``."""
+    def apply(self, readings: Readings | None, settled: int, of_partners: int = NEVER) -> Arrivals:
+        """Apply readings of all shards, given ascending by (partition, offset), and expire streams by ``settled``.
+
+        Parameters
+        ----------
+        of_partners : epoch ms, the latest settled time before this batch of the feeds with which window joins join this
+            feed. A window keeps a reading longer by its lag, or by how far it is behind this time if that is more:
+            readings of the partner that are as far behind may still come. NEVER: no such feed has a clock.
+        """
         read, moved, record_times = no_states(self.n_dims), np.empty(0, np.bool_), np.empty(0, np.int64)
         before = [no_states(self.n_dims)]
         returned, moments = [no_states(self.n_dims)], [np.empty(0, np.int64)]
@@ -69,7 +76,9 @@ class JoinFeed:
             order = np.argsort(chained.event_times, kind="stable")
             values, codes = self._split(chained.values[:, order])
             slots = chained.slots[order]
-            read = States(slots, chained.event_times[order], chained.ordinals[order], values, codes)
+            lags = self._lags_in_windows(readings, chained, of_partners)
+            times, ordinals = chained.event_times[order], chained.ordinals[order]
+            read = States(slots, times, ordinals, values, codes, None if lags is None else lags[order])
             moved, record_times = chained.moved[order], readings.record_times[chained.rows[order]]
             if chained.returned is not None and chained.returned.any():
                 rows = np.flatnonzero(chained.returned)
@@ -99,6 +108,14 @@ class JoinFeed:
             np.concatenate(moments),
             take(known, np.argsort(known.slots)),
         )
+
+    def _lags_in_windows(self, readings: Readings, chained: Chained, of_partners: int) -> Int64s | None:
+        """Return by how much longer a window keeps each applied reading, int64[n] ms; None: no reading."""
+        times = chained.event_times
+        if not self.n_windows or (readings.lags is None and int(times.min(initial=of_partners)) >= of_partners):
+            return None
+        lags = np.zeros_like(times) if readings.lags is None else readings.lags[chained.rows]
+        return lags if of_partners == NEVER else np.maximum(lags, of_partners - times)
 
     def nothing(self) -> Arrivals:
         """Return the arrivals of a batch without readings and expired streams."""
@@ -225,7 +242,7 @@ class JoinFeed:
                 else np.zeros(len(readings), dtype=np.int32)
             )
             slots = self.streams.slots_of(readings.ids)
-            states = States(slots, readings.event_times, new.ordinals, readings.values, codes)
+            states = States(slots, readings.event_times, new.ordinals, readings.values, codes, readings.lags)
             self.window = concat([self.window, states])
 
     @property
@@ -237,7 +254,8 @@ class JoinFeed:
         rows = _between(self.window, begin, end)
         attributes = self._attributes(rows.codes) if self.feed.attributes else None
         n = len(rows)
-        readings = Readings(self._ids_of(rows.slots), rows.event_times, np.zeros(n, np.int64), rows.values, attributes)
+        ids, no_times = self._ids_of(rows.slots), np.zeros(n, np.int64)
+        readings = Readings(ids, rows.event_times, no_times, rows.values, attributes, lags=rows.lags)
         return WindowRows(self.first + begin, readings, rows.ordinals)
 
     def _ids_of(self, slots: Int32s) -> Ids:

@@ -4,10 +4,11 @@ The module knows columns, and no queries.
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from bmq.records import Bools, Float64s, Int32s, Int64s
+from bmq.records import Absent, Bools, Float64s, Int32s, Int64s
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,8 @@ class States:
     ordinals : int32[n], as in `Crossings`.
     values : float64[d, n].
     codes : int32[n], of the attributes; zeros if the feed has no attributes.
+    lags : int64[n], ms: by how much longer a window keeps each reading, because its stream or its feed is behind. None:
+        no reading is kept longer.
     """
 
     slots: Int32s
@@ -28,6 +31,7 @@ class States:
     ordinals: Int32s
     values: Float64s
     codes: Int32s
+    lags: Annotated[Int64s | None, Absent(0)] = None
 
     def __len__(self) -> int:
         return self.slots.size

@@ -157,12 +157,15 @@ class Trackings:
 
     # -- time ---------------------------------------------------------------------------------------------
 
-    def run(self, items: TrackingItems, settled: int, last_times: Int64s | None = None) -> TrackingEvents:
+    def run(
+        self, items: TrackingItems, settled: int, last_times: Int64s | None = None, lags: Int64s | None = None
+    ) -> TrackingEvents:
         """Apply items, fire the pending crossings that are due, and return the events.
 
         The items of each tracking apply in order of (moment, class, given order). A pending crossing fires between
         them: before an item of a later moment than its due, and after the readings at its due. Then all pending
-        crossings fire that are due before ``settled``.
+        crossings fire that are due before the own time of their stream, which is ``settled`` less its lag. If a query
+        ends, a pending crossing that is due later than that does not fire.
 
         Parameters
         ----------
@@ -173,13 +176,15 @@ class Trackings:
             The last applied reading of each stream slot; its crossings are in ``items`` or were in earlier items. A
             cooldown that ended before that reading is forgotten. This frees the row of a stream that is outside and
             has no pending crossing. None: no cooldown is forgotten.
+        lags : int64[n_streams], ms
+            The lag of each stream slot. None: no stream has a lag.
 
         Notes
         -----
         Cost: O(n log n), plus the blocks of rows in which a pending crossing may be due.
         """
         columns = as_columns(items)
-        seen = _unseen() if last_times is None else last_times
+        times = _stream_times(settled, last_times, lags)
         order = np.lexsort((columns.classes, columns.moments))
         are_transitions = self._options["pattern"][columns.queries[order]] > 0
         n_before = self._n_suppressed()
@@ -192,13 +197,13 @@ class Trackings:
                 events, values = room(2 * chosen.size, self._n_dims)
                 done, n = 0, 0
                 while True:
-                    done, n = run(table.state, self._options, columns, chosen, done, events, values, n)
+                    done, n = run(table.state, self._options, times, columns, chosen, done, events, values, n)
                     if done == chosen.size:
                         break
                     table.grow()
                 parts.append((events[:n], values[:n]))
             if table.count(rows_kernel.NEXT_DUE) < settled:
-                rows, dues = pending_kernel.find_due(table.state, self._options, settled, seen)
+                rows, dues = pending_kernel.find_due(table.state, self._options, times)
                 events, values = room(rows.size, self._n_dims)
                 n = fire(table.state, self._options, rows, dues, events, values)
                 parts.append((events[:n], values[:n]))
@@ -293,6 +298,12 @@ class Trackings:
 
 def _unseen() -> Int64s:
     return np.empty(0, dtype=np.int64)
+
+
+def _stream_times(settled: int, last_times: Int64s | None, lags: Int64s | None) -> pending_kernel.StreamTimes:
+    return pending_kernel.StreamTimes(
+        settled, _unseen() if lags is None else lags, _unseen() if last_times is None else last_times
+    )
 
 
 def _no_options(n: int) -> Records:

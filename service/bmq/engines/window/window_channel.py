@@ -83,7 +83,9 @@ class WindowChannel:
         feed = self._feeds[side]
         if not self.since:
             return len(feed.window)
-        return self._join.keep(feed.window.event_times, feed.first, side, settled_other)
+        window = feed.window
+        keep_from = window.event_times if window.lags is None else window.event_times + window.lags
+        return self._join.keep(keep_from, feed.first, side, settled_other)
 
     def _window(self, side: int, positions: Int64s, keys: KeyTable) -> Window:
         feed = self._feeds[side]

@@ -149,23 +149,24 @@ class WindowJoin:
                 parts.append(found)
         return WindowPairs(*_in_order(parts, windows), visits)
 
-    def keep(self, event_times: Int64s, first: int, side: int, settled_other: int) -> int:
+    def keep(self, keep_from: Int64s, first: int, side: int, settled_other: int) -> int:
         """Return how many readings at the begin of a side's window no query needs any more.
 
         Parameters
         ----------
-        event_times : int64[n], epoch ms of the readings in the window, in the order of application.
+        keep_from : int64[n], epoch ms
+            The event time and the lag of each reading in the window, in the order of application. A time window keeps
+            a reading for its length from here.
         first : the number of the first reading in the window.
-        settled_other : the settled time of the other feed, epoch ms. Its readings before this time have been applied,
-            except readings out of order. NEVER: not known.
+        settled_other : the settled time of the other feed, epoch ms. NEVER: not known.
         """
-        rows = np.arange(event_times.size)
-        needed: Bools = rows >= event_times.size - self._longest_count[side].max(initial=0)
+        rows = np.arange(keep_from.size)
+        needed: Bools = rows >= keep_from.size - self._longest_count[side].max(initial=0)
         longest_ms = self._longest_ms[side].max(initial=-1)
         if longest_ms >= 0:
-            needed |= event_times >= max(settled_other - int(longest_ms), NEVER)
+            needed |= keep_from >= max(settled_other - int(longest_ms), NEVER)
         needed &= first + rows >= self._since[side].min(initial=ALL_GONE)
-        return int(np.argmax(needed)) if needed.any() else event_times.size
+        return int(np.argmax(needed)) if needed.any() else keep_from.size
 
     def _check(self) -> None:
         """State every invariant; for tests."""

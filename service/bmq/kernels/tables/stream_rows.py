@@ -15,9 +15,9 @@ from bmq.records import NEVER, Bools, Bytes, Float64s, Int32s, Int64s, UInt64s
 
 LATE, FIRST, MOVED, RETURNED = 0, 1, 2, 3
 
-# An ordinal from here on belongs to a reading that is older than the expiry of its stream, and counts such readings of
-# the whole table. Nothing is kept of an expired stream, so it is unknown how many readings it had at that event time.
-# No stream ever has so many readings at one event time, so these ordinals never collide with ordinary ones.
+# An ordinal from here on belongs to a reading that may be older than an expiry of its stream, and counts such readings
+# of the whole table. Nothing is kept of an expired stream, so it is unknown how many readings it had at that time. No
+# stream ever has so many readings at one event time, so these ordinals never collide with ordinary ones.
 RECOUNTED = 1 << 30
 
 
@@ -171,7 +171,7 @@ def chain(
     ttl : int, ms
         A stream becomes unknown if a reading comes more than this after its last one.
     expired : int, epoch ms
-        Every stream whose last reading was before this time expired before these readings came. ``NEVER``: none did.
+        No stream expired whose last reading was at this time or later. ``NEVER``: no stream expired.
     n_recounted : int
         How many readings before ``expired`` there were in earlier calls.
     touched, touched_slots, n_touched : bool[capacity], int32[capacity], int

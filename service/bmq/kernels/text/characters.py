@@ -68,3 +68,11 @@ def after_character(data: Bytes, at: int, end: int) -> int:
         if data[i] < 0x80 or data[i] > 0xBF:
             return -1
     return at + length
+
+
+@njit(cache=True, forceinline=True)
+def after_byte_order_mark(data: Bytes, at: int, end: int) -> int:
+    """Return the position after the UTF-8 byte order mark at ``at``, or ``at`` if there is none before ``end``."""
+    if end - at >= 3 and data[at] == 0xEF and data[at + 1] == 0xBB and data[at + 2] == 0xBF:
+        return at + 3
+    return at

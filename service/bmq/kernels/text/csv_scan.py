@@ -11,7 +11,7 @@ record with a quote to Python's csv module. The scan must not know what a field 
 import numpy as np
 from numba import njit
 
-from bmq.kernels.text.characters import after_character
+from bmq.kernels.text.characters import after_byte_order_mark, after_character
 from bmq.kernels.text.json_skip import ABSENT, COMMA, LONG_NUMBER, NUMBER, OTHER, QUOTE, TEXT
 from bmq.kernels.text.numerals import LONG_NUMERAL, NO_NUMERAL, NUMERAL, read_numeral
 from bmq.records import Bools, Bytes, Float64s, Int8s, Int64s
@@ -36,7 +36,8 @@ def scan_csv(
     Parameters
     ----------
     starts : int64[n + 1]
-        Record i is ``data[starts[i]:starts[i + 1]]``. One line break at its end is ignored.
+        Record i is ``data[starts[i]:starts[i + 1]]``. A byte order mark at its beginning and one line break at its end
+        are ignored.
     data : uint8[]
     field_by_column : int64[c]
         The number of the field that each column holds, or -1 if no field wants the column.
@@ -60,9 +61,10 @@ def scan_csv(
     n = starts.size - 1
     well_formed = np.zeros(n, dtype=np.bool_)
     for row in range(n):
-        end = _end_of_line(data, starts[row], starts[row + 1])
-        well_formed[row] = starts[row] < end and _scan_line(
-            row, starts[row], end, data, field_by_column, kinds, begins, ends, numbers
+        begin = after_byte_order_mark(data, starts[row], starts[row + 1])
+        end = _end_of_line(data, begin, starts[row + 1])
+        well_formed[row] = begin < end and _scan_line(
+            row, begin, end, data, field_by_column, kinds, begins, ends, numbers
         )
     return well_formed
 

@@ -12,6 +12,7 @@ other record to the exact parser. The scan knows the names of fields and must no
 import numpy as np
 from numba import njit
 
+from bmq.kernels.text.characters import after_byte_order_mark
 from bmq.kernels.text.json_skip import (
     CLOSE_OBJECT,
     COLON,
@@ -42,7 +43,7 @@ def scan_json(
     Parameters
     ----------
     starts : int64[n + 1]
-        Record i is ``data[starts[i]:starts[i + 1]]``.
+        Record i is ``data[starts[i]:starts[i + 1]]``. A byte order mark at its beginning is ignored.
     data : uint8[]
     name_starts : int64[k + 1]
         Field f has the name ``names[name_starts[f]:name_starts[f + 1]]``. No two names are equal.
@@ -87,7 +88,7 @@ def _scan_record(
     numbers: Float64s,
 ) -> bool:
     """Return whether ``data[at:end]`` is one JSON object; write its wanted fields to column ``row`` of the arrays."""
-    at = skip_spaces(data, at, end)
+    at = skip_spaces(data, after_byte_order_mark(data, at, end), end)
     if at >= end or data[at] != OPEN_OBJECT:
         return False
     at = skip_spaces(data, at + 1, end)

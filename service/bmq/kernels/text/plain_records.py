@@ -7,8 +7,8 @@ is between the two: it knows how a time and a text are read, and must not know n
 import numpy as np
 from numba import njit
 
-from bmq.kernels.text.json_skip import ABSENT, NUMBER, OPEN_LIST, OPEN_OBJECT, OTHER, TEXT
-from bmq.kernels.text.times import read_rfc3339
+from bmq.kernels.text.json_skip import ABSENT, LONG_NUMBER, NUMBER, OPEN_LIST, OPEN_OBJECT, OTHER, TEXT
+from bmq.kernels.text.times import read_epoch, read_rfc3339
 from bmq.records import Bools, Bytes, Float64s, Int8s, Int64s
 
 
@@ -20,6 +20,9 @@ def read_times(
     ends: Int64s,
     numbers: Float64s,
     data: Bytes,
+    power: int,
+    first_number_ms: int,
+    last_number_ms: int,
     first_ms: int,
     last_ms: int,
 ) -> Int64s:
@@ -30,14 +33,19 @@ def read_times(
     plain : bool[n]
         Which records to read; written.
     kinds : int8[n]
-        NUMBER: the time is epoch milliseconds, rounded down. TEXT: the time is RFC 3339. No other kind is a time.
+        NUMBER, LONG_NUMBER: the time is ``10**power`` epoch milliseconds times the number, rounded down. TEXT: the time
+        is RFC 3339. No other kind is a time.
     begins, ends : int64[n]
         The text of record i is ``data[begins[i]:ends[i]]``.
     numbers : float64[n]
         Finite; read only for kind NUMBER.
     data : uint8[]
+    power : int
+        -6 to 3.
+    first_number_ms, last_number_ms : int, epoch ms
+        The least and the greatest time allowed for a number, both included.
     first_ms, last_ms : int, epoch ms
-        The least and the greatest time allowed, both included.
+        The same for a text.
 
     Returns
     -------
@@ -52,18 +60,21 @@ def read_times(
     for row in range(plain.size):
         if not plain[row]:
             continue
-        if kinds[row] == NUMBER:
+        first, last = first_number_ms, last_number_ms
+        if kinds[row] == NUMBER and power == 0:
+            # A double has all digits of a NUMBER, so rounding it down is exact, and faster than reading them again.
             number = np.floor(numbers[row])
-            if number < first_ms or number > last_ms:
-                plain[row] = False
-            else:
-                times[row] = np.int64(number)
+            is_time = first <= number <= last
+            time = np.int64(number) if is_time else np.int64(0)
+        elif kinds[row] == NUMBER or kinds[row] == LONG_NUMBER:
+            is_time, time = read_epoch(data, begins[row], ends[row], power)
         elif kinds[row] == TEXT:
+            first, last = first_ms, last_ms
             is_time, time = read_rfc3339(data, begins[row], ends[row])
-            if not is_time or time < first_ms or time > last_ms:
-                plain[row] = False
-            else:
-                times[row] = time
+        else:
+            is_time, time = False, np.int64(0)
+        if is_time and first <= time <= last:
+            times[row] = time
         else:
             plain[row] = False
     return times

@@ -14,7 +14,7 @@ Knows rows of trackings, the options of queries and items. It must not know regi
 
 from numba import njit
 
-from bmq.kernels.tracking.pending import begin_pending, due_of, end_pending, is_due_before, note_change
+from bmq.kernels.tracking.pending import StreamTimes, begin_pending, due_of, end_pending, is_due_before, note_change
 from bmq.kernels.tracking.tracking_events import AT_STREAM_EXPIRY, IN, OUT, Items, write_item, write_pending
 from bmq.kernels.tracking.tracking_rows import (
     EMITTED,
@@ -39,6 +39,7 @@ ENTERED, LEFT = 1, -1
 def run_memberships(
     tracked: Table,
     options: Records,
+    times: StreamTimes,
     items: Items,
     order: Int64s,
     first: int,
@@ -52,6 +53,7 @@ def run_memberships(
     ----------
     tracked, options : Table, OPTIONS[n_queries]
         Written.
+    times : StreamTimes
     items : Items
     order : int64[n]
         The numbers of the items, ascending by (moment, class, given order).
@@ -82,7 +84,7 @@ def run_memberships(
             row = add(tracked, options, items.queries[i], items.streams[i])
             if row < 0:
                 return k, n_events
-        if is_due_before(tracked, options, row, items, i):
+        if is_due_before(tracked, options, row, times, items, i):
             n_events = _fire(tracked, options, row, due_of(tracked, options, row), events, values, n_events)
         if action == IN:
             sign = _come_in(tracked, options, row, items, i)

@@ -8,10 +8,12 @@ Knows rows, their due times and the options of queries. It must not know which e
 `tran_seq`. Arrays in, numbers out. Invariant: a bound is never later than the due time of a row of its block.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
-from bmq.kernels.tracking.tracking_events import FIRED, Items
+from bmq.kernels.tracking.tracking_events import AT_QUERY_EXPIRY, FIRED, Items
 from bmq.kernels.tracking.tracking_rows import (
     BLOCK,
     BLOCK_BITS,
@@ -29,6 +31,30 @@ from bmq.kernels.tracking.tracking_rows import (
     remove,
 )
 from bmq.records import NEVER, Bytes, Int32s, Int64s
+
+
+class StreamTimes(NamedTuple):
+    """How far time has come for each stream slot. A stream beyond an array has no reading, and no lag.
+
+    Attributes
+    ----------
+    settled : int, epoch ms
+        The settled time of the feed.
+    lags : int64[], ms
+        By how much the own time of each stream is behind the settled time.
+    last_times : int64[], epoch ms
+        The last applied reading of each stream.
+    """
+
+    settled: int
+    lags: Int64s
+    last_times: Int64s
+
+
+@njit(cache=True, forceinline=True)
+def own_time(times: StreamTimes, stream: int) -> int:
+    """Return the epoch ms before which the timers of a stream fire."""
+    return int(times.settled - times.lags[stream]) if stream < times.lags.size else int(times.settled)
 
 
 @njit(cache=True, forceinline=True)
@@ -102,31 +128,32 @@ def end_pending(tracked: Table, row: int) -> None:
 
 
 @njit(cache=True, forceinline=True)
-def is_due_before(tracked: Table, options: Records, row: int, items: Items, i: int) -> bool:
-    """Return whether the crossing that is pending in a row is due before item ``i``.
+def is_due_before(tracked: Table, options: Records, row: int, times: StreamTimes, items: Items, i: int) -> bool:
+    """Return whether the crossing that is pending in a row fires before item ``i``.
 
-    At the same moment it is before an item of a class after FIRED, and after a reading.
+    At the same moment it fires before an item of a class after FIRED, and after a reading. If the query of the item
+    ends and the stream's own time is behind that, the crossing does not fire.
     """
     if not tracked.rows[row].flags & PENDING:
         return False
     due = due_of(tracked, options, row)
+    if items.classes[i] == AT_QUERY_EXPIRY and due >= own_time(times, tracked.rows[row].stream):
+        return False
     return bool(due < items.moments[i] or (due == items.moments[i] and items.classes[i] > FIRED))
 
 
 @njit(cache=True)
-def find_due(tracked: Table, options: Records, settled: int, last_times: Int64s) -> tuple[Int32s, Int64s]:
+def find_due(tracked: Table, options: Records, times: StreamTimes) -> tuple[Int32s, Int64s]:
     """Return the rows with a crossing that is due, and those with a cooldown that can no longer matter.
 
     Parameters
     ----------
     tracked, options : Table, OPTIONS[n_queries]
         The bounds are written, and when to check a cooldown again.
-    settled : int, epoch ms
-        A row is due if its due time is before this.
-    last_times : int64[], epoch ms
-        The last reading of each stream slot. A cooldown that ended before that reading can no longer matter, because
-        later readings are not earlier than it. Any other cooldown, and that of a stream beyond the array, is kept and
-        checked again one cooldown after ``settled``.
+    times : StreamTimes
+        A pending crossing is due if its due time is before the own time of its stream. A cooldown that ended before the
+        last reading of its stream can no longer matter, because later readings are not earlier than that one. Any other
+        cooldown is kept and checked again one cooldown after the settled time.
 
     Returns
     -------
@@ -135,10 +162,11 @@ def find_due(tracked: Table, options: Records, settled: int, last_times: Int64s)
 
     Notes
     -----
-    Raises nothing. Looks only at blocks whose bound is before ``settled``: something in them is due, or something that
-    was due has been cancelled.
+    Raises nothing. Looks only at blocks whose bound is before the settled time: something in them is due, or something
+    that was due has been cancelled, or would be due if its stream had no lag. The bound of such a crossing stays as it
+    is, because a later reading may make the lag smaller.
     """
-    n_due = 0
+    settled, n_due = times.settled, 0
     for block in range(tracked.bounds.size):
         if tracked.bounds[block] < settled:
             n_due += min(BLOCK, tracked.counts[USED] - block * BLOCK)
@@ -149,9 +177,13 @@ def find_due(tracked: Table, options: Records, settled: int, last_times: Int64s)
             bound = FAR
             for row in range(block * BLOCK, min((block + 1) * BLOCK, tracked.counts[USED])):
                 due = due_of(tracked, options, row)
-                if due < settled and not tracked.rows[row].flags & PENDING:
-                    due = _ask_cooldown(tracked, options, row, settled, last_times)
-                if due < settled:
+                is_over = due < settled
+                if is_over and tracked.rows[row].flags & PENDING:
+                    is_over = due < own_time(times, tracked.rows[row].stream)
+                elif is_over:
+                    due = _ask_cooldown(tracked, options, row, times)
+                    is_over = due < settled
+                if is_over:
                     rows[n_due], dues[n_due] = row, due
                     n_due += 1
                 else:
@@ -163,12 +195,13 @@ def find_due(tracked: Table, options: Records, settled: int, last_times: Int64s)
 
 
 @njit(cache=True)
-def _ask_cooldown(tracked: Table, options: Records, row: int, settled: int, last_times: Int64s) -> int:
-    """Return a time before ``settled`` if the cooldown of a row can no longer matter; else when to check it again."""
+def _ask_cooldown(tracked: Table, options: Records, row: int, times: StreamTimes) -> int:
+    """Return a time before the settled time if a row's cooldown can no longer matter; else when to check it again."""
     asked, cooldown = tracked.rows[row], options[tracked.rows[row].query].cooldown
+    last_times = times.last_times
     if asked.stream < last_times.size and tracked.history[row].last_entered + cooldown < last_times[asked.stream]:
         return int(asked.begin)
-    asked.begin = settled + cooldown
+    asked.begin = times.settled + cooldown
     return int(asked.begin)
 
 

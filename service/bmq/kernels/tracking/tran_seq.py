@@ -20,7 +20,7 @@ Knows rows of trackings, patterns and items. It must not know regions, readings 
 
 from numba import njit
 
-from bmq.kernels.tracking.pending import begin_pending, due_of, end_pending, is_due_before, note_change
+from bmq.kernels.tracking.pending import StreamTimes, begin_pending, due_of, end_pending, is_due_before, note_change
 from bmq.kernels.tracking.tracking_events import END, IN, OUT, Items, write_item, write_pending
 from bmq.kernels.tracking.tracking_rows import ACCESSES, PENDING, PENDING_IN, PENDING_OUT, Records, Table, add, find
 from bmq.records import Float64s, Int32s, Int64s
@@ -35,6 +35,7 @@ _INSERT, _PROBE, _DELETE = 2, 1, 2
 def run_transitions(
     tracked: Table,
     options: Records,
+    times: StreamTimes,
     items: Items,
     order: Int64s,
     first: int,
@@ -60,7 +61,7 @@ def run_transitions(
             if row < 0:
                 tracked.counts[ACCESSES] -= _PROBE
                 return k, n_events
-        if is_due_before(tracked, options, row, items, i):
+        if is_due_before(tracked, options, row, times, items, i):
             n_events = _delete_due(tracked, options, row, due_of(tracked, options, row), events, values, n_events)
         if action == opening:
             begin_pending(tracked, row, items, i, PENDING_IN if opening == IN else PENDING_OUT)

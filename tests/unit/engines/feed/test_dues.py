@@ -8,7 +8,7 @@ from bmq.records import NEVER
 pytestmark = pytest.mark.unit
 
 
-def test_what_has_passed_is_told_once_in_order_and_only_as_it_is_now() -> None:
+def test_what_has_passed_is_emitted_once_in_order_and_only_as_it_is_now() -> None:
     dues = DueQueries()
     for slot, due in ((0, 5), (1, 3), (2, 4), (1, 9), (3, 1), (3, NEVER), (0, 2), (0, 5)):
         dues.set(slot, due)

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from bmq.records import Feed
+from tests.oracle_queries import time_text
 from tests.pure_service import PureService
 
 pytestmark = pytest.mark.unit
@@ -21,7 +22,9 @@ def reading(stream: str, time: int, x: float) -> bytes:
 def test_each_query_that_ends_in_a_batch_tells_the_values_of_its_own_end(option: dict[str, str]) -> None:
     service = PureService({"f": FEED}, 1)
     dues = {"early": 11, "at a reading": 12, "between": 14, "late": 19}
-    commands = [(name, json.dumps(BOX | option | {"expires_at": due}).encode()) for name, due in dues.items()]
+    commands = [
+        (name, json.dumps(BOX | option | {"expires_at": time_text(due)}).encode()) for name, due in dues.items()
+    ]
     service.run_batch(commands, {"f": [reading("a", 9, 9.0), reading("b", 9, 1.0)]})
 
     moves = [reading("a", 12, 12.0), reading("a", 12, 13.0), reading("a", 15, 15.0), reading("a", 30, 30.0)]
@@ -36,7 +39,7 @@ def test_each_query_that_ends_in_a_batch_tells_the_values_of_its_own_end(option:
 
 def test_a_query_that_ends_has_the_members_it_had_then() -> None:
     service = PureService({"f": FEED}, 1)
-    definition = json.dumps(BOX | {"expires_at": 12}).encode()
+    definition = json.dumps(BOX | {"expires_at": time_text(12)}).encode()
     service.run_batch([("q", definition)], {"f": [reading("goes", 9, 1.0), reading("comes", 9, -1.0)]})
 
     moves = [("goes", 13, -1.0), ("comes", 13, 1.0), ("goes", 14, 1.0), ("comes", 14, -1.0), ("new", 14, 5.0)]
@@ -48,7 +51,7 @@ def test_a_query_that_ends_has_the_members_it_had_then() -> None:
 @pytest.mark.parametrize("restart", [False, True])
 def test_a_query_that_is_over_is_unchanged_by_the_same_definition_until_its_end_is_settled(*, restart: bool) -> None:
     service = PureService({"f": Feed("f", "f", "id", ("x",), "ts", max_lateness_ms=10)}, 1)
-    definition = json.dumps(BOX | {"expires_at": 15}).encode()
+    definition = json.dumps(BOX | {"expires_at": time_text(15)}).encode()
     service.run_batch([], {"f": [reading("a", 10, 1.0), reading("a", 20, 1.0)]})
 
     for _ in range(2):

@@ -18,7 +18,7 @@ def reading(stream: str, time: int, x: float = 5.0) -> bytes:
     return json.dumps({"id": stream, "ts": time, "x": x}).encode()
 
 
-def told(service: PureService) -> list[tuple[Any, ...]]:
+def emitted(service: PureService) -> list[tuple[Any, ...]]:
     return [(one["sign"], one["stream_id"], one["event_time"], one["reason"]) for one in service.events]
 
 
@@ -28,14 +28,15 @@ def test_the_same_visit_behind_an_expiry_has_event_ids_of_its_own(
 ) -> None:
     service = PureService({"f": FEED}, 1)
     service.run_batch([("q", json.dumps(QUERY).encode())], {"f": [reading("a", 5), reading("clock", 50, -1.0)]})
-    for _ in range(3):
+    for clock in (60, 70, 80):
         if restart == "snapshot":
             service.restart_from_snapshot()
         elif restart == "deltas":
             service.restart_from_deltas()
         service.run_batch([], {"f": [reading("a", 5), reading("a", 5)]})
+        service.run_batch([], {"f": [reading("clock", clock, -1.0)]})
 
-    assert told(service) == 4 * [("+", "a", 5, "first_seen"), ("-", "a", 8, "stream_expired")]
+    assert emitted(service) == 4 * [("+", "a", 5, "first_seen"), ("-", "a", 8, "stream_expired")]
     assert len({one["event_id"] for one in service.events}) == 8
 
 

@@ -11,6 +11,7 @@ from bmq.engines.feed.crossing_records import numbered
 from bmq.engines.feed.level_queries import Levels
 from bmq.engines.scope.conditions import Conditions
 from bmq.records import Feed, Kind, Region, RegionQuery
+from tests.oracle_queries import time_text
 from tests.pure_service import PureService
 
 pytestmark = pytest.mark.unit
@@ -29,8 +30,8 @@ def reading(time: int, x: float, stream: str = "a", **attributes: Any) -> bytes:
     return json.dumps({"id": stream, "ts": time, "x": x, **attributes}).encode()
 
 
-def told(service: PureService) -> list[str]:
-    """Take what was told since the last call: `q a@5` of a level query, `+q a@5` of another."""
+def emitted(service: PureService) -> list[str]:
+    """Take what was emitted since the last call: `q a@5` of a level query, `+q a@5` of another."""
     events = [f"{e.get('sign', '')}{e['query_id']} {e['stream_id']}@{e['event_time']}" for e in service.events]
     service.events.clear()
     return events
@@ -41,13 +42,13 @@ def put(service: PureService, **definitions: dict[str, Any] | None) -> list[str]
     values = {name: one and json.dumps(one | {"feed": "f"}).encode() for name, one in definitions.items()}
     service.run_batch([(name, value or None) for name, value in values.items()], {})
     assert {reply["status"] for reply in service.replies} <= {"accepted", "deleted", "expired"}
-    return told(service)
+    return emitted(service)
 
 
 def read(service: PureService, *readings: bytes) -> list[str]:
     service.run_batch([], {"f": readings})
     service.check()
-    return told(service)
+    return emitted(service)
 
 
 def service_with(**definitions: dict[str, Any]) -> PureService:
@@ -56,7 +57,7 @@ def service_with(**definitions: dict[str, Any]) -> PureService:
     return service
 
 
-def test_each_reading_inside_is_told_and_no_other() -> None:
+def test_each_reading_inside_is_emitted_and_no_other() -> None:
     service = service_with(q=MATCH)
 
     assert read(service, reading(1, 5.0), reading(2, 5.0), reading(3, 10.0), reading(4, 0.0)) == [
@@ -75,7 +76,7 @@ def test_at_one_reading_crossings_come_first_then_transitions_then_readings_insi
     assert read(service, reading(2, 5.0)) == ["-z a@2", "+y a@2", "x a@2", "a a@2", "c a@2", "d a@2"]
 
 
-def test_a_reading_is_told_once_however_many_conjunctions_hold_it() -> None:
+def test_a_reading_is_emitted_once_however_many_conjunctions_hold_it() -> None:
     service = service_with(q=select({"x": [0, 10]}, {"x": [5, 20]}, {"size": [1, 2]}))
 
     assert read(service, reading(1, 7.0, size=1), reading(2, 15.0), reading(3, 99.0, size=1)) == [
@@ -124,10 +125,10 @@ def test_commands_tell_nothing_of_level_queries_and_end_or_begin_what_border_que
 
 
 @pytest.mark.parametrize("definition", [MATCH, select({"x": [0, 10]}, {"x": [1, 9]})])
-def test_a_reading_at_the_due_of_its_query_is_told_and_a_later_one_of_the_same_batch_is_not(
+def test_a_reading_at_the_due_of_its_query_is_emitted_and_a_later_one_of_the_same_batch_is_not(
     definition: dict[str, Any],
 ) -> None:
-    service = service_with(q=definition | {"expires_at": 5}, r=definition)
+    service = service_with(q=definition | {"expires_at": time_text(5)}, r=definition)
 
     assert read(service, reading(6, 1.0, "b"), reading(5, 1.0), reading(7, 1.0)) == [
         "q a@5",
@@ -137,7 +138,7 @@ def test_a_reading_at_the_due_of_its_query_is_told_and_a_later_one_of_the_same_b
     ]
 
 
-def test_streams_and_where_limit_what_is_told() -> None:
+def test_streams_and_where_limit_what_is_emitted() -> None:
     service = service_with(
         named=MATCH | {"streams": ["a"]},
         north=MATCH | {"where": {"group": "north"}},

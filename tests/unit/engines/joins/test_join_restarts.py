@@ -70,14 +70,14 @@ def test_pairs_begin_when_a_window_join_becomes_a_band_join() -> None:
 def test_commands_of_one_batch_tell_in_their_order_as_those_of_several_do() -> None:
     commands = [put("q", BAND), put("p", BAND), put("q", BAND | {"band": [5, 6]}), put("q", BAND), ("p", None)]
     readings = {"left": [reading("a", 1), reading("é", 1)], "right": [reading("b", 1)]}
-    told = []
+    emitted = []
     for batches in ([commands], [[command] for command in commands]):
         service = PureService(FEEDS)
         service.run_batch([], readings)
         for batch in batches:
             service.run_batch(batch, {})
-        told.append([(one["left"]["stream_id"], one["event_id"], one["query_id"]) for one in service.events])
+        emitted.append([(one["left"]["stream_id"], one["event_id"], one["query_id"]) for one in service.events])
 
-    assert len(told[0]) == 10
+    assert len(emitted[0]) == 10
     for stream in ("a", "é"):
-        assert [one for one in told[0] if one[0] == stream] == [one for one in told[1] if one[0] == stream]
+        assert [one for one in emitted[0] if one[0] == stream] == [one for one in emitted[1] if one[0] == stream]

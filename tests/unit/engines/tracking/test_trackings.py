@@ -65,16 +65,16 @@ def play(
     )
 
 
-def said(told: TrackingEvents) -> list[str]:
+def said(emitted: TrackingEvents) -> list[str]:
     """`+5` or `-5`: sign and event time; `+5/8`: confirmed at 8; `5-8`: a transition begun at 5."""
     signs = {1: "+", -1: "-"}
     return [
         f"{began}-{time}" if began != NEVER else f"{signs[sign]}{time}" + (f"/{sure}" if sure != NEVER else "")
         for sign, time, sure, began in zip(
-            told.signs.tolist(),
-            told.event_times.tolist(),
-            told.confirmed_times.tolist(),
-            told.began.tolist(),
+            emitted.signs.tolist(),
+            emitted.event_times.tolist(),
+            emitted.confirmed_times.tolist(),
+            emitted.began.tolist(),
             strict=True,
         )
     ]
@@ -94,36 +94,36 @@ def take(pairs: Trackings) -> int:
 # -- stay_for, away_for -------------------------------------------------------------------------------------
 
 
-def test_a_stay_is_told_when_it_has_lasted_with_the_time_at_which_it_began() -> None:
+def test_a_stay_is_emitted_when_it_has_lasted_with_the_time_at_which_it_began() -> None:
     pairs = tracking(stay_for_ms=3)
 
     assert said(play(pairs, crossing(5, IN), settled=8)) == []
     assert said(play(pairs, settled=9)) == ["+5/8"]
 
 
-def test_a_stay_that_ends_at_its_due_is_not_told_and_one_that_ends_later_is() -> None:
+def test_a_stay_that_ends_at_its_due_is_not_emitted_and_one_that_ends_later_is() -> None:
     assert said(play(tracking(stay_for_ms=3), crossing(5, IN), crossing(8, OUT), settled=20)) == []
     assert said(play(tracking(stay_for_ms=3), crossing(5, IN), crossing(9, OUT), settled=20)) == ["+5/8", "-9"]
 
 
 def test_who_comes_back_in_time_has_not_been_away() -> None:
-    told = play(tracking(away_for_ms=3), crossing(1, IN), crossing(5, OUT), crossing(8, IN), settled=20)
+    emitted = play(tracking(away_for_ms=3), crossing(1, IN), crossing(5, OUT), crossing(8, IN), settled=20)
 
-    assert said(told) == ["+1"]
+    assert said(emitted) == ["+1"]
 
 
 def test_a_confirmed_event_has_the_value_and_the_ordinal_of_its_crossing_and_no_row() -> None:
-    told = play(tracking(stay_for_ms=3), crossing(5, IN, value=2.5, ordinal=4), settled=9)
+    emitted = play(tracking(stay_for_ms=3), crossing(5, IN, value=2.5, ordinal=4), settled=9)
 
-    assert (told.values.tolist(), told.ordinals.tolist(), told.rows.tolist()) == ([[2.5]], [4], [-1])
-    assert (told.moments.tolist(), told.classes.tolist()) == ([8], [FIRED])
+    assert (emitted.values.tolist(), emitted.ordinals.tolist(), emitted.rows.tolist()) == ([[2.5]], [4], [-1])
+    assert (emitted.moments.tolist(), emitted.classes.tolist()) == ([8], [FIRED])
 
 
-def test_a_crossing_that_does_not_wait_is_told_at_once_with_its_row() -> None:
-    told = play(tracking(away_for_ms=3), crossing(5, IN, value=2.5))
+def test_a_crossing_that_does_not_wait_is_emitted_at_once_with_its_row() -> None:
+    emitted = play(tracking(away_for_ms=3), crossing(5, IN, value=2.5))
 
-    assert said(told) == ["+5"]
-    assert (told.rows.tolist(), told.moments.tolist(), told.classes.tolist()) == ([0], [5], [AT_READING])
+    assert said(emitted) == ["+5"]
+    assert (emitted.rows.tolist(), emitted.moments.tolist(), emitted.classes.tolist()) == ([0], [5], [AT_READING])
 
 
 def test_what_waits_waits_as_long_as_the_new_options_say_from_when_it_began() -> None:
@@ -136,7 +136,7 @@ def test_what_waits_waits_as_long_as_the_new_options_say_from_when_it_began() ->
     assert said(play(pairs, settled=51)) == ["+5/15"]
 
 
-def test_what_waits_at_an_edit_to_plain_options_is_told_then() -> None:
+def test_what_waits_at_an_edit_to_plain_options_is_emitted_then() -> None:
     pairs = tracking(stay_for_ms=100)
     play(pairs, crossing(5, IN))
 
@@ -148,20 +148,20 @@ def test_what_waits_at_an_edit_to_plain_options_is_told_then() -> None:
 
 
 def test_an_end_tells_a_loud_member_and_drops_what_waits() -> None:
-    told_member = play(tracking(away_for_ms=9), crossing(1, IN), crossing(5, OUT), crossing(6, END))
+    emitted_member = play(tracking(away_for_ms=9), crossing(1, IN), crossing(5, OUT), crossing(6, END))
     waiting = play(tracking(stay_for_ms=9), crossing(1, IN), crossing(5, END), settled=20)
 
-    assert said(told_member) == ["+1", "-6"]
+    assert said(emitted_member) == ["+1", "-6"]
     assert said(waiting) == []
 
 
 def test_at_one_moment_what_is_due_comes_after_the_readings_and_before_what_expires() -> None:
     expiry = {"reason": Reason.STREAM_EXPIRED, "class_": AT_STREAM_EXPIRY}
 
-    told = play(tracking(stay_for_ms=3), crossing(4, END, **expiry), crossing(1, IN), settled=20)
+    emitted = play(tracking(stay_for_ms=3), crossing(4, END, **expiry), crossing(1, IN), settled=20)
 
-    assert said(told) == ["+1/4", "-4"]
-    assert told.classes.tolist() == [FIRED, AT_STREAM_EXPIRY]
+    assert said(emitted) == ["+1/4", "-4"]
+    assert emitted.classes.tolist() == [FIRED, AT_STREAM_EXPIRY]
     assert AT_READING < FIRED < AT_STREAM_EXPIRY < AT_QUERY_EXPIRY
 
 
@@ -170,22 +170,22 @@ def test_at_one_moment_what_is_due_comes_after_the_readings_and_before_what_expi
 
 def test_a_member_that_enters_its_region_again_is_still_the_same_member() -> None:
     # With an exit region the two crossings are not of one region, so they need not alternate.
-    told = play(tracking(), crossing(1, IN), crossing(2, IN), crossing(3, OUT), crossing(4, OUT), settled=20)
+    emitted = play(tracking(), crossing(1, IN), crossing(2, IN), crossing(3, OUT), crossing(4, OUT), settled=20)
 
-    assert said(told) == ["+1", "-3"]
+    assert said(emitted) == ["+1", "-3"]
 
 
 # -- cooldown, max_events -----------------------------------------------------------------------------------
 
 
 def test_a_visit_within_the_cooldown_is_silent_to_its_end() -> None:
-    told = play(tracking(cooldown_ms=10), crossing(1, IN), crossing(2, OUT), crossing(11, IN), crossing(30, OUT))
+    emitted = play(tracking(cooldown_ms=10), crossing(1, IN), crossing(2, OUT), crossing(11, IN), crossing(30, OUT))
 
-    assert said(told) == ["+1", "-2"]
-    assert told.n_suppressed == 1
+    assert said(emitted) == ["+1", "-2"]
+    assert emitted.n_suppressed == 1
 
 
-def test_the_cooldown_counts_from_the_last_entry_that_was_told() -> None:
+def test_the_cooldown_counts_from_the_last_entry_that_was_emitted() -> None:
     visits = [crossing(time + leaves, OUT if leaves else IN) for time in (0, 10, 15) for leaves in (0, 1)]
 
     assert said(play(tracking(cooldown_ms=10), *visits)) == ["+0", "-1", "+15", "-16"]
@@ -194,18 +194,18 @@ def test_the_cooldown_counts_from_the_last_entry_that_was_told() -> None:
 def test_a_cooldown_compares_the_time_of_the_event_and_not_of_the_reading_that_shows_it() -> None:
     passing = [crossing(20, IN, event_time=8, pass_=1), crossing(20, OUT, event_time=9, pass_=1)]
 
-    told = play(tracking(cooldown_ms=10), crossing(0, IN), crossing(1, OUT), *passing)
+    emitted = play(tracking(cooldown_ms=10), crossing(0, IN), crossing(1, OUT), *passing)
 
-    assert (said(told), told.n_suppressed) == (["+0", "-1"], 1)
+    assert (said(emitted), emitted.n_suppressed) == (["+0", "-1"], 1)
 
 
-def test_after_max_events_nothing_is_told_and_what_is_kept_back_is_counted() -> None:
+def test_after_max_events_nothing_is_emitted_and_what_is_kept_back_is_counted() -> None:
     pairs = tracking(max_events=3)
 
-    told = play(pairs, *(crossing(time, IN if time % 2 else OUT) for time in range(1, 9)))
+    emitted = play(pairs, *(crossing(time, IN if time % 2 else OUT) for time in range(1, 9)))
 
-    # The - of a + that was told, and each + behind it.
-    assert (said(told), told.n_suppressed) == (["+1", "-2", "+3"], 3)
+    # The - of a + that was emitted, and each + behind it.
+    assert (said(emitted), emitted.n_suppressed) == (["+1", "-2", "+3"], 3)
 
 
 def test_a_visit_whose_entry_max_events_kept_back_is_silent_to_its_end_whatever_an_edit_allows() -> None:
@@ -262,9 +262,9 @@ def test_a_silent_member_leaves_without_a_word_and_is_like_any_other_then() -> N
     pairs = tracking(away_for_ms=3)
     pairs.set_visits(0, np.array([0, 1], dtype=np.int32), np.array([SILENT, EMITTED], dtype=np.int8))
 
-    told = play(pairs, crossing(5, OUT), crossing(5, OUT, stream=1), crossing(10, IN), settled=20)
+    emitted = play(pairs, crossing(5, OUT), crossing(5, OUT, stream=1), crossing(10, IN), settled=20)
 
-    assert sorted(zip(told.streams.tolist(), said(told), strict=True)) == [(0, "+10"), (1, "-5/8")]
+    assert sorted(zip(emitted.streams.tolist(), said(emitted), strict=True)) == [(0, "+10"), (1, "-5/8")]
 
 
 # -- transitions --------------------------------------------------------------------------------------------
@@ -273,24 +273,28 @@ def test_a_silent_member_leaves_without_a_word_and_is_like_any_other_then() -> N
 def test_in_then_out_is_a_visit_of_at_most_within() -> None:
     pairs = tracking(kind=Kind.TRANSITION, pattern=Pattern.IN_THEN_OUT, within_ms=3)
 
-    told = play(
+    emitted = play(
         pairs,
         *(crossing(1, IN), crossing(4, OUT, value=7.0), crossing(10, IN), crossing(14, OUT), crossing(15, OUT)),
         settled=30,
     )
 
-    assert said(told) == ["1-4"]
-    assert (told.values.tolist(), told.rows.tolist()) == ([[7.0]], [1])
+    assert said(emitted) == ["1-4"]
+    assert (emitted.values.tolist(), emitted.rows.tolist()) == ([[7.0]], [1])
 
 
-def test_in_not_out_is_a_stay_told_when_within_is_over_with_the_value_that_came_in() -> None:
+def test_in_not_out_is_a_stay_emitted_when_within_is_over_with_the_value_that_came_in() -> None:
     pairs = tracking(kind=Kind.TRANSITION, pattern=Pattern.IN_NOT_OUT, within_ms=3)
 
     assert said(play(pairs, crossing(1, IN, value=7.0), settled=4)) == []
-    told = play(pairs, crossing(9, OUT), settled=9)
+    emitted = play(pairs, crossing(9, OUT), settled=9)
 
-    assert said(told) == ["1-4"]
-    assert (told.values.tolist(), told.rows.tolist(), told.confirmed_times.tolist()) == ([[7.0]], [-1], [NEVER])
+    assert said(emitted) == ["1-4"]
+    assert (emitted.values.tolist(), emitted.rows.tolist(), emitted.confirmed_times.tolist()) == (
+        [[7.0]],
+        [-1],
+        [NEVER],
+    )
     assert said(play(pairs, settled=30)) == []
 
 
@@ -316,9 +320,9 @@ def test_a_crossing_belongs_to_each_query_that_it_crosses() -> None:
     pairs.set_options(1, query(kind=Kind.TRANSITION, pattern=Pattern.IN_NOT_OUT, within_ms=1))
     pairs.set_options(2, query(stay_for_ms=2))
 
-    told = play(pairs, *(crossing(t, a, query=q) for q in range(3) for t, a in ((1, IN), (4, OUT))), settled=9)
+    emitted = play(pairs, *(crossing(t, a, query=q) for q in range(3) for t, a in ((1, IN), (4, OUT))), settled=9)
 
-    assert sorted(zip(told.queries.tolist(), said(told), strict=True)) == [
+    assert sorted(zip(emitted.queries.tolist(), said(emitted), strict=True)) == [
         (0, "1-4"),
         (1, "1-2"),
         (2, "+1/3"),

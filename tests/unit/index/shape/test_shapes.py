@@ -54,16 +54,27 @@ def refusal(kind: str, value: Any, feed: Feed) -> tuple[str, str]:
         ("polygon", [[0, 0], [1, 1e200], [1, 0]], "bad_region", "at most 1e+150"),
         ("circle", [5, 5, 2], "wrong_type", "an object"),
         ("circle", {"center": [5, 5]}, "missing_field", "region.circle.radius"),
-        ("circle", {"centre": [5, 5], "radius": 1}, "unknown_field", "region.circle.center"),
+        ("circle", {"centre": [5, 5], "radius": 1}, "unknown_field", "Did you mean 'center'?"),
         ("circle", {"center": [5, 5], "radius": 0}, "bad_region", "above 0"),
         ("circle", {"center": [5, 5], "radius": -1}, "bad_region", "above 0"),
         ("circle", {"center": [5, 5], "radius": 1e-200}, "bad_region", "above 0"),
         ("geojson", {"type": "Point", "coordinates": [0, 0]}, "bad_region", '"Point"'),
-        ("geojson", {"type": "Feature", "coordinates": []}, "bad_region", '"Feature"'),
+        ("geojson", {"type": "GeometryCollection", "geometries": []}, "bad_region", '"GeometryCollection"'),
+        ("geojson", {"type": "Feature", "coordinates": []}, "bad_region", "without a geometry"),
+        ("geojson", {"type": "Feature", "geometry": None}, "bad_region", "without a geometry"),
+        ("geojson", {"type": "Feature", "geometry": []}, "wrong_type", "region.geojson.geometry"),
+        ("geojson", {"type": "Feature", "geometry": {"type": "Point"}}, "bad_region", 'geometry.type\' is "Point"'),
+        ("geojson", {"type": "Feature", "geometry": {"type": "Feature"}}, "bad_region", "inner one"),
+        ("geojson", {"type": "FeatureCollection", "features": [], "more": 1}, "bad_region", "'bmq query import FILE'"),
+        ("geojson", {"type": 3, "tpye": 1}, "wrong_type", "region.geojson.type' is 3"),
+        ("geojson", {"coordinates": []}, "missing_field", "region.geojson.type"),
+        ("geojson", [], "wrong_type", "an object"),
         ("geojson", {"type": "Polygon"}, "missing_field", "region.geojson.coordinates"),
         ("geojson", {"type": "Polygon", "coordinates": []}, "bad_region", "holds nothing"),
         ("geojson", {"type": "MultiPolygon", "coordinates": []}, "bad_region", "holds nothing"),
-        ("geojson", {"type": "Polygon", "coordinates": [SQUARE], "crs": {}}, "unknown_field", "crs"),
+        ("geojson", {"type": "Polygon", "coordinates": [[[0], [1, 0], [1, 1]]]}, "wrong_type", "two numbers or more"),
+        ("geojson", {"type": "Polygon", "coordinates": [SQUARE], "crs": 4326}, "wrong_type", "crs' is 4326"),
+        ("geojson", {"type": "Polygon", "coordinates": [SQUARE], "crs": {}}, "bad_region", "crs' is {}"),
         ("geojson", {"type": "MultiPolygon", "coordinates": [[SQUARE], [SQUARE]]}, "bad_region", "no area"),
         ("geojson", {"type": "Polygon", "coordinates": [SQUARE, [[20, 20], [21, 20], [21, 21]]]}, "bad_region", "Hole"),
     ],
@@ -117,10 +128,65 @@ def test_a_hole_is_outside_with_its_lower_borders() -> None:
     assert holds(region, (1, 3), (2, 2), (3, 3), (4, 3), (3, 4)) == [True, False, False, True, True]
 
 
-def test_the_altitude_of_a_geojson_position_is_ignored() -> None:
+@pytest.mark.parametrize("more", [[99], [99, 1000], [None], ["2020-01-01", {}]])
+def test_what_a_geojson_position_has_after_two_numbers_is_ignored(more: list[Any]) -> None:
     flat = read_shape("geojson", {"type": "Polygon", "coordinates": [SQUARE]}, PLANE)
-    high = read_shape("geojson", {"type": "Polygon", "coordinates": [[[x, y, 99] for x, y in SQUARE]]}, PLANE)
+    high = read_shape("geojson", {"type": "Polygon", "coordinates": [[[x, y, *more] for x, y in SQUARE]]}, PLANE)
     assert high == flat
+
+
+def named(name: str) -> dict[str, Any]:
+    return {"type": "name", "properties": {"name": name}}
+
+
+@pytest.mark.parametrize("feed", [PLANE, GLOBE])
+@pytest.mark.parametrize(
+    "crs",
+    [
+        None,
+        named("urn:ogc:def:crs:OGC:1.3:CRS84"),
+        named("urn:ogc:def:crs:OGC::CRS84"),
+        named("urn:ogc:def:crs:EPSG::4326"),
+        named("urn:ogc:def:crs:EPSG:6.18:4326"),
+        named("urn:x-ogc:def:crs:EPSG:4326"),
+        named("EPSG:4326"),
+        named("epsg:4326"),
+        named("OGC:CRS84"),
+        named("CRS84"),
+        named("http://www.opengis.net/def/crs/OGC/1.3/CRS84"),
+        named("https://www.opengis.net/def/crs/EPSG/0/4326"),
+        named("http://www.opengis.net/gml/srs/epsg.xml#4326"),
+        "EPSG:4326",
+    ],
+)
+def test_geojson_may_name_the_coordinates_that_it_has_anyway(crs: Any, feed: Feed) -> None:
+    area = {"type": "Polygon", "coordinates": [SQUARE]}
+
+    assert read_shape("geojson", area | {"crs": crs}, feed) == read_shape("geojson", area, feed)
+    whole = {"type": "Feature", "id": 5, "properties": None, "crs": crs, "geometry": area | {"bbox": [], "name": {}}}
+    assert read_shape("geojson", whole, feed) == read_shape("geojson", area, feed)
+
+
+@pytest.mark.parametrize(
+    "crs",
+    [
+        named("urn:ogc:def:crs:EPSG::3857"),
+        named("EPSG:43260"),
+        named("EPSG:14326"),
+        named("urn:ogc:def:crs:OGC:1.3:CRS83"),
+        named(""),
+        {"type": "name", "properties": {"name": 4326}},
+        {"type": "name", "properties": None},
+        {"type": "link", "properties": {"href": "http://example.com/crs/42", "type": "proj4"}},
+        "EPSG:25832",
+    ],
+)
+def test_geojson_of_other_coordinates_is_refused(crs: Any) -> None:
+    area = {"type": "Polygon", "coordinates": [SQUARE]}
+
+    for value in (area | {"crs": crs}, {"type": "Feature", "geometry": area | {"crs": crs}}):
+        code, message = refusal("geojson", value, GLOBE)
+        assert (code, "Reproject to WGS 84" in message) == ("bad_region", True)
 
 
 def test_a_circle_is_closed() -> None:

@@ -49,7 +49,7 @@ def test_readings_of_few_digits_need_no_other_parser(text: str) -> None:
 
 
 @given(digits=st.integers(1, 9), exponent=st.integers(101, 10**9), sign=st.sampled_from(["", "-"]))
-def test_a_number_that_may_overflow_is_told_apart(digits: int, exponent: int, sign: str) -> None:
+def test_a_number_that_may_overflow_is_set_apart(digits: int, exponent: int, sign: str) -> None:
     text = f"{digits}e{sign}{exponent}"
 
     assert read_numeral(as_bytes(text), 0, len(text))[1] == ODD_NUMERAL

@@ -1,0 +1,35 @@
+"""Record values to text: what is dropped before a text, and what is no text. Knows bytes, not what the text means."""
+
+import codecs
+
+# Magic byte and schema id, big-endian: what a serializer writes that keeps its schemas in a registry.
+_REGISTRY_MAGIC = b"\x00"
+_REGISTRY_BYTES = 5
+
+
+def read_text(value: bytes) -> str:
+    """Return the text of a record without its byte order mark.
+
+    Raises
+    ------
+    ValueError
+        The record is empty, is JSON behind the five bytes of a schema registry, or is not UTF-8. The message is a
+        clause about the record: "it is empty".
+    """
+    text = value.removeprefix(codecs.BOM_UTF8)
+    if not text.strip():
+        raise ValueError("it is empty")
+    if _is_behind_registry(text):
+        schema_id = int.from_bytes(text[1:_REGISTRY_BYTES], "big")
+        raise ValueError(
+            f"it is JSON behind the five bytes of a schema registry (0x00 and the schema id {schema_id}); have the "
+            "producer serialize plain JSON"
+        )
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is no UTF-8 at byte {error.start + len(value) - len(text)}") from None
+
+
+def _is_behind_registry(value: bytes) -> bool:
+    return value.startswith(_REGISTRY_MAGIC) and value[_REGISTRY_BYTES:].lstrip().startswith((b"{", b"["))
