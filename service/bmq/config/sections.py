@@ -162,8 +162,8 @@ class FeedSection(Section):
     max_lateness: Duration = "0s"
     """By how much the readings of a stream may be out of order, whichever partition they come from. The service holds
     each reading until its stream, or the feed's clock, is that far ahead, so all events come that much later. It counts
-    and drops a reading that its own stream has left further behind. A stream that is behind its feed loses nothing.
-    `0s`: not held."""
+    and drops a reading that its own stream has left further behind. It holds readings of a stream that is behind its
+    feed only until the clock moves, so out-of-order readings of such a stream may be dropped. `0s`: not held."""
     stream_ttl: PositiveDuration | None = None
     """The silence, in event time, after which a stream is unknown again and all its memberships end. Absent: never."""
     idle_advance: PositiveDuration | None = None

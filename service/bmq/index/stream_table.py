@@ -38,7 +38,7 @@ class Chained:
     ordinals_before : int32[n]
         The ordinal of the last reading of the stream before these readings. None: as ``lags_before``.
     ordinals : int32[n]
-        How many readings of the stream came before at the same event time. If the event time is before the expiry of
+        How many readings of the stream came before at the same event time. If the event time may be before an expiry of
         its stream, the number is unknown and the reading gets a number of its own.
     n_late : how many readings were older than their stream's last one and changed nothing.
     """
@@ -74,7 +74,7 @@ class StreamTable:
         self._ttl = np.iinfo(np.int64).max if ttl_ms is None else ttl_ms
         self.n_slots = 0
         self.any_seen = False  # whether any stream has had a reading
-        self.n_recounted = 0  # how many readings came at event times at which their stream has expired; only grows
+        self.n_recounted = 0  # how many readings came that may be older than an expiry of their stream; only grows
         self._table: Int32s = np.full(4 * INITIAL_STREAMS, -1, dtype=np.int32)
         self._hashes = np.empty(INITIAL_STREAMS, dtype=np.uint64)
         self._id_starts: Int64s = np.zeros(INITIAL_STREAMS + 1, dtype=np.int64)
@@ -119,7 +119,12 @@ class StreamTable:
 
         ``NEVER`` if there was no reading.
         """
-        return self.last_times if self._lags is None else self.last_times + self._lags[: self.n_slots]
+        return self.silent_since_of(slice(self.n_slots))
+
+    def silent_since_of(self, slots: Int32s | slice) -> Int64s:
+        """Return ``silent_since`` of some streams."""
+        times = self._last_times[slots]
+        return times if self._lags is None else times + self._lags[slots]
 
     @property
     def n_seen(self) -> int:
@@ -167,7 +172,7 @@ class StreamTable:
         ----------
         readings : Readings
         settled : int, epoch ms
-            Streams that were silent up to this time have been forgotten before. NEVER: none was.
+            Streams without a lag that were silent up to this time have been forgotten before. NEVER: none was.
         """
         self.any_seen |= len(readings) > 0
         slots = self.slots_of(readings.ids)

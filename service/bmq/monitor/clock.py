@@ -30,7 +30,8 @@ class FeedClock:
         """The time of the earliest reading, epoch ms; NEVER: not known yet.
 
         The `ttl` of a query that was put before the first reading runs from here. With `max_lateness` it is known when
-        the settled time is beyond the earliest reading so far; an earlier reading after that does not count.
+        the settled time is beyond the earliest reading so far; an earlier reading after that does not count. Late
+        readings count, because the marks of a batch include them.
         """
         if self.now.earliest == NEVER or (self._max_lateness and self.settled <= self.now.earliest):
             return NEVER

@@ -107,7 +107,8 @@ class HeldReadings:
     """The held readings of one feed and shard.
 
     Cost of a batch: the readings that it adds and releases, and one comparison for each earlier batch of which some
-    readings are still held. If a reading that is added or held has a lag, one comparison for each held reading.
+    readings are still held. If a reading that is added or held has a lag, one comparison for each held reading and
+    a copy of one number for each stream.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ class FeedTables:
     passes : the regions of queries with `passes`.
     dues : when each query with a life time ends.
     silence_dues : when some stream may fall silent.
-    settled : epoch ms up to which timers have fired.
+    settled : epoch ms up to which timers have fired; of a stream with a lag, up to this time less the lag.
     """
 
     def __init__(self, feed: Feed) -> None:
@@ -197,7 +197,7 @@ class FeedTables:
 
     def knows(self, slot: int, streams: Int32s) -> Bools:
         """Return which streams a query knows, bool[n]: those that are not silent for longer than its `stream_ttl`."""
-        since = self.streams.silent_since[streams]
+        since = self.streams.silent_since_of(streams)
         known: Bools = since != NEVER
         ttl = self.queries.stream_ttls[slot]
         if ttl != FOREVER and self.settled != NEVER:

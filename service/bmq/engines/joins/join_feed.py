@@ -50,7 +50,7 @@ class JoinFeed:
         self.n_windows = 0  # window joins that need `window`
         self.window = no_states(self.n_dims)
         self.first = 0  # the number of the first reading in `window` among all that were applied
-        self.settled = NEVER  # epoch ms up to which silent streams are forgotten
+        self.settled = NEVER  # epoch ms up to which silent streams without a lag are forgotten
         self._shard, self._n_shards = shard, n_shards
         self._conditions = Conditions(feed.attributes)
         self._numbers: Float64s = np.empty((len(feed.attributes), 0))  # by code; -inf: no number

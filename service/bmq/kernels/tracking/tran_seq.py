@@ -12,8 +12,9 @@ would ask for crossings of the other side. An RTMQ, which reports all four patte
 of (query, stream) serves all queries of a feed and shard. (3) The paper finds crossings that are too old at the tail of
 a list by arrival. Here `within` differs by query and readings may be out of order, so the order of arrival is not the
 order of the ends. Blocks of the table, each with a bound, replace the list (see `tracking_rows`): crossings that came
-together are near each other in the table, as in the list. (4) A crossing that is too old is deleted when the time of
-the feed has passed its end, and not when the next crossing arrives: the event of a stay must not depend on another one.
+together are near each other in the table, as in the list. (4) A crossing that is too old is deleted when the own
+time of its stream has passed its end, and not when the next crossing arrives: the event of a stay must not depend on
+another one.
 
 Knows rows of trackings, patterns and items. It must not know regions, readings or the wire format.
 """
