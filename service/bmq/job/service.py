@@ -34,6 +34,8 @@ FEED_PARTITIONS = 4  # of topics that the service creates; a user with more read
 # stop() interrupts a batch that takes longer than this to end; the batch runs again at the next start.
 STOP_LIMIT_SECONDS = 60.0
 
+SIGNAL_SECONDS = 1  # how long a signal may be without effect at worst; each step costs one call of the JVM
+
 _log = logging.getLogger(__name__)
 
 
@@ -123,7 +125,9 @@ class Service:
         """
         assert self.streaming_query is not None, "start() comes first"
         try:
-            self.streaming_query.awaitTermination()
+            # In steps: a signal that comes right before Python blocks in this call has its handler run after the call.
+            while not self.streaming_query.awaitTermination(SIGNAL_SECONDS):
+                pass
         except StreamingQueryException as error:
             if not self._stopping.is_set():
                 raise JobFailed(failure_sentence(str(error))) from error
