@@ -86,7 +86,7 @@ class FeedState:
         in_time = self._in_time(arrived)
         times = [reading.event_time for readings in arrived.values() for reading in readings]
         self.clock = max([time for time in (self.clock, mark, *times) if time is not None], default=None)
-        self._note_earliest(times)
+        self._note_earliest(times, mark)
         pending = sorted([*self.held, *in_time], key=lambda one: (one.reading.event_time, one.partition, one.number))
         newest = self._newest(pending)
         turns = [self._has_turn(one, newest[one.reading.stream]) for one in pending]
@@ -137,10 +137,19 @@ class FeedState:
             newest[stream] = max(newest.get(stream, event_time), event_time)
         return newest
 
-    def _note_earliest(self, times: Sequence[int]) -> None:
+    def _note_earliest(self, times: Sequence[int], mark: int | None) -> None:
+        """Note the earliest event time; a reading before the settled time counts as if it were there.
+
+        A batch of nothing else does not count.
+        """
         if self.start is not None:
             return
-        if times or self.earliest is None:
-            self.earliest = min([time for time in (self.earliest, *times) if time is not None], default=self.clock)
+        settled = self.settled_before
+        latest = max([time for time in (mark, *times) if time is not None], default=None)
+        if times and (settled is None or (latest is not None and latest >= settled)):
+            first = min(times) if settled is None else max(min(times), settled)
+            self.earliest = first if self.earliest is None else min(self.earliest, first)
+        elif self.earliest is None:
+            self.earliest = self.clock
         if self.earliest is not None and (not self.feed.max_lateness or self.has_passed(self.earliest)):
             self.start = self.earliest

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from bmq.index.stream_table import StreamTable
 from bmq.kernels.tables.hashing import hash_ids
+from bmq.kernels.tables.stream_rows import RECOUNTED
 from bmq.records import NEVER, Ids, Readings
 
 pytestmark = pytest.mark.property
@@ -95,3 +96,18 @@ def test_a_table_grows_past_its_first_size_and_forgets_nobody() -> None:
     assert slots.tolist() == list(range(5_000))
     assert (table.last_times == NEVER).all()
     table._check()
+
+
+def test_a_stream_that_is_known_numbers_its_own_readings_however_far_behind_it_is() -> None:
+    table = StreamTable(n_dims=1, ttl_ms=10)
+    table.apply(as_readings([("a", 1, 0.0), ("z", 100, 0.0)]))
+
+    # "a" is known although the clock is far ahead, as a lag would have it. Of "c" nobody knows whether it was there.
+    chained = table.apply(as_readings([("a", 1, 0.0), ("c", 3, 0.0), ("a", 2, 0.0), ("c", 3, 0.0)]), settled=100)
+    ordinals = dict(zip(chained.rows.tolist(), chained.ordinals.tolist(), strict=True))
+    assert (ordinals[0], ordinals[2]) == (1, 0)
+    assert RECOUNTED <= ordinals[1] < ordinals[3]
+    assert table.n_recounted == 2
+
+    table.forget(table.slots_of(ids_of(["a"])))
+    assert table.apply(as_readings([("a", 2, 0.0)]), settled=100).ordinals[0] == RECOUNTED + 2

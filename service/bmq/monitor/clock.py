@@ -30,8 +30,8 @@ class FeedClock:
         """The time of the earliest reading, epoch ms; NEVER: not known yet.
 
         The `ttl` of a query that was put before the first reading runs from here. With `max_lateness` it is known when
-        the settled time is beyond the earliest reading so far; an earlier reading after that does not count. Late
-        readings count, because the marks of a batch include them.
+        the settled time is beyond the earliest reading so far; an earlier reading after that does not count. The clock
+        does not know streams, so a late reading in the first batch counts, too.
         """
         if self.now.earliest == NEVER or (self._max_lateness and self.settled <= self.now.earliest):
             return NEVER
@@ -40,10 +40,13 @@ class FeedClock:
     def move(self, marks: Clock) -> None:
         """Move the clock by the earliest and latest event time of a batch; NEVER: the batch has no readings."""
         earliest = self.now.earliest
-        if earliest == NEVER:
-            earliest = marks.time if marks.earliest == NEVER else marks.earliest
-        elif self.start == NEVER and marks.earliest != NEVER:
-            earliest = min(earliest, marks.earliest)
+        if self.start == NEVER and marks.earliest != NEVER and marks.time >= self.settled:
+            # A reading before the settled time is late, or its stream is behind. The clock began after such a reading,
+            # so it moves the start to the settled time at most.
+            first = max(marks.earliest, self.settled)
+            earliest = first if earliest == NEVER else min(earliest, first)
+        elif earliest == NEVER:
+            earliest = marks.time
         self.now = Clock(max(self.now.time, marks.time), earliest)
 
     def set(self, clock: Clock) -> None:

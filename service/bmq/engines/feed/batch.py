@@ -86,8 +86,10 @@ def _listed(crossings: Crossings | None) -> list[Crossings]:
 
 def _may_be_due(tables: FeedTables, settled: int) -> bool:
     # Timers may be due even if the settled time stays: a command may have started a timer that is due already.
-    can_fall_silent = settled > tables.settled and (tables.streams.can_expire or tables.queries.stream_ttl_counts)
-    return bool(can_fall_silent) or tables.dues.any_passed(settled) or tables.trackings.next_due() < settled
+    has_moved = settled > tables.settled
+    can_fall_silent = has_moved and (tables.streams.can_expire or tables.queries.stream_ttl_counts)
+    next_due = tables.trackings.next_due(has_moved=has_moved)
+    return bool(can_fall_silent) or tables.dues.any_passed(settled) or next_due < settled
 
 
 def _is_plain(tables: FeedTables, settled: int) -> bool:

@@ -144,7 +144,7 @@ class FeedTables:
             assert readings.attributes is not None
             readings = replace(readings, values=np.vstack([readings.values, self._codes(readings.attributes)]))
         chained = self.streams.apply(readings, self.settled)
-        self.silence_dues.take(chained.event_times)
+        self.silence_dues.take(self.streams.silent_since_of(chained.slots))
         return chained
 
     def put_streams(self, rows: StreamRows) -> None:

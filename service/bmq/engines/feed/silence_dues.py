@@ -22,10 +22,10 @@ class SilenceDues:
     def __init__(self) -> None:
         self._dues: dict[int, int] = {}  # ms -> epoch ms; absent: not known
 
-    def take(self, event_times: Int64s) -> None:
-        """Note that streams had readings at these times, int64[n]."""
-        if self._dues and event_times.size:
-            earliest = int(event_times.min())
+    def take(self, silent_since: Int64s) -> None:
+        """Note the times from which the silence of streams with new readings counts, int64[n], as in the stream table."""
+        if self._dues and silent_since.size:
+            earliest = int(silent_since.min())
             self._dues = {ttl: min(due, earliest + ttl) for ttl, due in self._dues.items()}
 
     def forget(self) -> None:

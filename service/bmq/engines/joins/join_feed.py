@@ -142,7 +142,10 @@ class JoinFeed:
 
     def drop_first(self, n: int) -> None:
         """Drop the first ``n`` readings in the window."""
-        self.window = _between(self.window, n, len(self.window))
+        kept = _between(self.window, n, len(self.window))
+        if kept.lags is not None and not kept.lags.any():
+            kept = replace(kept, lags=None)
+        self.window = kept
         self.first += n
 
     # -- what is known ------------------------------------------------------------------------------------

@@ -31,7 +31,8 @@ class TrackingTable:
     def __init__(self, n_dims: int, *, keeps_history: bool) -> None:
         self._keeps_history = keeps_history
         counts = np.zeros(kernel.N_COUNTS, dtype=np.int64)
-        counts[kernel.REMOVED], counts[kernel.NEXT_DUE] = -1, kernel.FAR
+        counts[kernel.REMOVED] = -1
+        counts[[kernel.NEXT_DUE, kernel.DELAYED_DUE]] = kernel.FAR
         self.state = Table(
             np.empty(0, dtype=kernel.ROW),
             np.empty(0, dtype=kernel.HISTORY),
@@ -49,6 +50,11 @@ class TrackingTable:
     def count(self, place: int) -> int:
         """Return one of the counts of `kernels.tracking.tracking_rows.Table`."""
         return int(self.state.counts[place])
+
+    def next_due(self, *, has_moved: bool) -> int:
+        """Return a time, epoch ms, before which no row is due; see ``Trackings.next_due``."""
+        next_due = self.count(kernel.NEXT_DUE)
+        return min(next_due, self.count(kernel.DELAYED_DUE)) if has_moved else next_due
 
     @property
     def nbytes(self) -> int:
@@ -142,4 +148,4 @@ class TrackingTable:
             if self._keeps_history:
                 last_entered, n_events = state.history[row].tolist()
                 assert (flags & kernel.KEPT != 0) == (last_entered != NEVER or n_events > 0)
-        assert self.count(kernel.NEXT_DUE) <= state.bounds.min(initial=kernel.FAR)
+        assert self.next_due(has_moved=True) <= state.bounds.min(initial=kernel.FAR)

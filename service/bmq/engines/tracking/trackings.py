@@ -61,12 +61,13 @@ class Trackings:
         """Accesses of Tran-Seq so far, as the paper counts them."""
         return self._transitions.count(rows_kernel.ACCESSES)
 
-    def next_due(self) -> int:
+    def next_due(self, *, has_moved: bool) -> int:
         """Return a time, epoch ms, before which nothing is due. O(1).
 
-        Until the settled time is beyond it, ``run`` has no timer to fire.
+        Until the settled time is beyond it, ``run`` has no timer to fire. If the settled time has not moved since the
+        last ``run`` and no reading came (``has_moved`` is False), timers that a lag delays are left out.
         """
-        return min(self._memberships.count(rows_kernel.NEXT_DUE), self._transitions.count(rows_kernel.NEXT_DUE))
+        return min(table.next_due(has_moved=has_moved) for table in (self._memberships, self._transitions))
 
     # -- queries ------------------------------------------------------------------------------------------
 
@@ -202,7 +203,7 @@ class Trackings:
                         break
                     table.grow()
                 parts.append((events[:n], values[:n]))
-            if table.count(rows_kernel.NEXT_DUE) < settled:
+            if table.next_due(has_moved=True) < settled:
                 rows, dues = pending_kernel.find_due(table.state, self._options, times)
                 events, values = room(rows.size, self._n_dims)
                 n = fire(table.state, self._options, rows, dues, events, values)

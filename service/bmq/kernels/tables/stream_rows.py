@@ -16,7 +16,8 @@ from bmq.records import NEVER, Bools, Bytes, Float64s, Int32s, Int64s, UInt64s
 LATE, FIRST, MOVED, RETURNED = 0, 1, 2, 3
 
 # An ordinal from here on belongs to a reading that may be older than an expiry of its stream, and counts such readings
-# of the whole table. Nothing is kept of an expired stream, so it is unknown how many readings it had at that time. No
+# of the whole table. A stream that is known has counted its readings itself since it became known, so only its first
+# reading, and those that follow a counted one, are in doubt. Nothing is kept of an expired stream, so it is unknown how many readings it had at that time. No
 # stream ever has so many readings at one event time, so these ordinals never collide with ordinary ones.
 RECOUNTED = 1 << 30
 
@@ -173,7 +174,7 @@ def chain(
     expired : int, epoch ms
         No stream expired whose last reading was at this time or later. ``NEVER``: no stream expired.
     n_recounted : int
-        How many readings before ``expired`` there were in earlier calls.
+        How many ordinals from ``RECOUNTED`` on earlier calls have given.
     touched, touched_slots, n_touched : bool[capacity], int32[capacity], int
         The slots that changed since the last delta, as a set and as a list; written.
     kinds : uint8[n]
@@ -182,8 +183,8 @@ def chain(
     previous_times, previous_values : int64[n], float64[d, n]
         Written: the reading before, valid for MOVED and RETURNED.
     reading_ordinals : int32[n]
-        Written: how many readings of the stream at the same event time came before; from ``RECOUNTED`` on for readings
-        before ``expired``. Not valid for LATE.
+        Written: how many readings of the stream at the same event time came before. From ``RECOUNTED`` on if the
+        reading is before ``expired`` and its stream was unknown, or had such an ordinal. Not valid for LATE.
 
     Returns
     -------
@@ -206,7 +207,7 @@ def chain(
         for k in range(n_dims):
             previous_values[k, i] = last_values[k, slot]
             last_values[k, slot] = values[k, i]
-        if event_times[i] < expired:
+        if event_times[i] < expired and (last == NEVER or ordinals[slot] >= RECOUNTED):
             ordinals[slot] = RECOUNTED + n_recounted % RECOUNTED
             n_recounted += 1
         else:

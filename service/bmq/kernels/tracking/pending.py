@@ -17,6 +17,7 @@ from bmq.kernels.tracking.tracking_events import AT_QUERY_EXPIRY, FIRED, Items
 from bmq.kernels.tracking.tracking_rows import (
     BLOCK,
     BLOCK_BITS,
+    DELAYED_DUE,
     FAR,
     KEPT,
     N_PENDING,
@@ -164,17 +165,18 @@ def find_due(tracked: Table, options: Records, times: StreamTimes) -> tuple[Int3
     -----
     Raises nothing. Looks only at blocks whose bound is before the settled time: something in them is due, or something
     that was due has been cancelled, or would be due if its stream had no lag. The bound of such a crossing stays as it
-    is, because a later reading may make the lag smaller.
+    is, because a later reading may make the lag smaller. It is in DELAYED_DUE and not in NEXT_DUE, so that nobody looks
+    at it again before the time moves or a reading comes.
     """
     settled, n_due = times.settled, 0
     for block in range(tracked.bounds.size):
         if tracked.bounds[block] < settled:
             n_due += min(BLOCK, tracked.counts[USED] - block * BLOCK)
     rows, dues, n_due = np.empty(n_due, dtype=np.int32), np.empty(n_due, dtype=np.int64), 0
-    next_due = FAR
+    next_due, delayed_due = FAR, FAR
     for block in range(tracked.bounds.size):
         if tracked.bounds[block] < settled:
-            bound = FAR
+            bound, delayed = FAR, FAR
             for row in range(block * BLOCK, min((block + 1) * BLOCK, tracked.counts[USED])):
                 due = due_of(tracked, options, row)
                 is_over = due < settled
@@ -186,11 +188,15 @@ def find_due(tracked: Table, options: Records, times: StreamTimes) -> tuple[Int3
                 if is_over:
                     rows[n_due], dues[n_due] = row, due
                     n_due += 1
+                elif due < settled:
+                    delayed = min(delayed, due)
                 else:
                     bound = min(bound, due)
-            tracked.bounds[block] = bound
-        next_due = min(next_due, tracked.bounds[block])
-    tracked.counts[NEXT_DUE] = next_due
+            tracked.bounds[block] = min(bound, delayed)
+            next_due, delayed_due = min(next_due, bound), min(delayed_due, delayed)
+        else:
+            next_due = min(next_due, tracked.bounds[block])
+    tracked.counts[NEXT_DUE], tracked.counts[DELAYED_DUE] = next_due, delayed_due
     return rows[:n_due], dues[:n_due]
 
 

@@ -68,7 +68,7 @@ OPTIONS = np.dtype(
 )
 
 # The places of the numbers in `Table.counts`.
-USED, REMOVED, N_ROWS, N_PENDING, NEXT_DUE, N_SUPPRESSED, ACCESSES, N_COUNTS = range(8)
+USED, REMOVED, N_ROWS, N_PENDING, NEXT_DUE, DELAYED_DUE, N_SUPPRESSED, ACCESSES, N_COUNTS = range(9)
 
 
 class Table(NamedTuple):
@@ -88,8 +88,9 @@ class Table(NamedTuple):
         Whether a row of the block has changed.
     counts : int64[N_COUNTS]
         USED: rows ever used. REMOVED: the first removed row (-1: none). N_ROWS: rows in the table. N_PENDING: pending
-        crossings. NEXT_DUE: a time not later than any bound, epoch ms. N_SUPPRESSED: events suppressed. ACCESSES:
-        accesses as Tran-Seq counts them.
+        crossings. NEXT_DUE: a time not later than the due time of any row, except those that a lag delays, epoch ms.
+        DELAYED_DUE: the same for these rows. N_SUPPRESSED: events suppressed. ACCESSES: accesses as Tran-Seq counts
+        them.
     """
 
     rows: Records

@@ -41,7 +41,7 @@ def crossing(time: int, action: int, stream: int = 0, **facts: Any) -> dict[str,
 
 
 def play(
-    pairs: Trackings, *crossings: dict[str, Any], settled: int = NEVER_SETTLED, last_times: Any = None
+    pairs: Trackings, *crossings: dict[str, Any], settled: int = NEVER_SETTLED, last_times: Any = None, lags: Any = None
 ) -> TrackingEvents:
     def column(name: str, dtype: str, default: Any = 0) -> Any:
         return np.array([one.get(name, default) for one in crossings], dtype=dtype)
@@ -62,6 +62,7 @@ def play(
         ),
         settled,
         last_times,
+        lags,
     )
 
 
@@ -132,7 +133,7 @@ def test_what_waits_waits_as_long_as_the_new_options_say_from_when_it_began() ->
 
     pairs.set_options(0, query(stay_for_ms=10))
 
-    assert pairs.next_due() == 15
+    assert pairs.next_due(has_moved=True) == 15
     assert said(play(pairs, settled=51)) == ["+5/15"]
 
 
@@ -363,7 +364,7 @@ def test_a_cooldown_keeps_its_row_until_the_stream_has_been_seen_after_it() -> N
     assert len(pairs) == 1
 
     # It is asked for again a cooldown later, so that streams which are silent cost little.
-    assert pairs.next_due() == 50
+    assert pairs.next_due(has_moved=True) == 50
     play(pairs, settled=51, last_times=np.array([12]))
 
     assert (take(pairs), len(pairs)) == (1, 0)
@@ -436,9 +437,22 @@ def test_a_waiting_crossing_in_two_dimensions_takes_at_most_64_bytes_at_every_si
 
 def test_while_nothing_is_due_there_is_nothing_to_run() -> None:
     pairs = tracking(stay_for_ms=5)
-    assert pairs.next_due() > 2**62
+    assert pairs.next_due(has_moved=True) > 2**62
     play(pairs, crossing(3, IN), crossing(1, IN, stream=1))
 
-    assert pairs.next_due() == 6
+    assert pairs.next_due(has_moved=True) == 6
     assert said(play(pairs, settled=7)) == ["+1/6"]
-    assert pairs.next_due() == 8
+    assert pairs.next_due(has_moved=True) == 8
+
+
+def test_a_timer_that_a_lag_delays_is_not_looked_at_before_the_time_moves() -> None:
+    pairs = tracking(stay_for_ms=5)
+    play(pairs, crossing(1, IN, stream=0), crossing(2, IN, stream=1), crossing(40, IN, stream=2), settled=2)
+
+    last_times = np.array([1, 2, 40])
+    assert said(play(pairs, settled=10, last_times=last_times, lags=np.array([20, 0, 0]))) == ["+2/7"]
+    assert pairs.next_due(has_moved=False) == 45
+    assert pairs.next_due(has_moved=True) == 6
+    assert said(play(pairs, settled=26, last_times=last_times, lags=np.array([20, 0, 0]))) == []
+    assert said(play(pairs, settled=26, last_times=last_times, lags=np.array([19, 0, 0]))) == ["+1/6"]
+    pairs._check()
