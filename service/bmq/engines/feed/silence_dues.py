@@ -23,7 +23,7 @@ class SilenceDues:
         self._dues: dict[int, int] = {}  # ms -> epoch ms; absent: not known
 
     def take(self, silent_since: Int64s) -> None:
-        """Note the times from which the silence of streams with new readings counts, int64[n], as in the stream table."""
+        """Note from when the silence of streams with new readings counts, int64[n], as in the stream table."""
         if self._dues and silent_since.size:
             earliest = int(silent_since.min())
             self._dues = {ttl: min(due, earliest + ttl) for ttl, due in self._dues.items()}
