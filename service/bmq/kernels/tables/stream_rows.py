@@ -17,8 +17,8 @@ LATE, FIRST, MOVED, RETURNED = 0, 1, 2, 3
 
 # An ordinal from here on belongs to a reading that may be older than an expiry of its stream, and counts such readings
 # of the whole table. Nothing is kept of an expired stream, so it is unknown how many readings it had at that time. A
-# stream that is known counts its readings itself, so only its first reading, and those that follow a counted one, are in
-# doubt. No stream ever has so many readings at one event time, so these ordinals never collide with ordinary ones.
+# stream that is known counts its readings itself, so only its first reading, and those that follow a counted one, are
+# in doubt. No stream ever has so many readings at one event time, so these ordinals never collide with ordinary ones.
 RECOUNTED = 1 << 30
 
 
