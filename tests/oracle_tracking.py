@@ -316,8 +316,9 @@ def at_rest(last: Reading, reason: str) -> Cause:
 def broken_ledgers(events: list[Event], but_for: frozenset[str] = frozenset()) -> list[str]:
     """Return what breaks the ledger: signs that do not alternate from +, or event times that go back.
 
-    They may go back after an expiry. ``but_for``: queries with max_events, which may suppress a last -: under another
-    version, such a stream may begin with a + again.
+    They may go back after an expiry. If the stream was outside then, only its next event, a first sight, shows it.
+    ``but_for``: queries with max_events, which may suppress a last -: under another version, such a stream may begin
+    with a + again.
     """
     broken = []
     latest: dict[tuple[str, str, str], Event] = {}
@@ -329,7 +330,8 @@ def broken_ledgers(events: list[Event], but_for: frozenset[str] = frozenset()) -
         may_begin = before is not None and event.query_id in but_for and before.version != event.version
         if event.sign == ("-" if before is None else before.sign) and not (event.sign == "+" and may_begin):
             broken.append(f"{event} repeats the sign of {before}")
-        if before is not None and event.event_time < before.event_time and not before.reason.endswith("_expired"):
+        goes_back = before is not None and event.event_time < before.event_time
+        if goes_back and event.reason != "first_seen" and before and not before.reason.endswith("_expired"):
             broken.append(f"{event} is older than {before}")
         latest[key] = event
     return broken
