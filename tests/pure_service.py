@@ -182,6 +182,8 @@ def _plan(feeds: Mapping[str, Feed], n_shards: int, silent_tombstones_before: in
         output_prefix="bmq.",
         client_options={},
         reserved_topics=frozenset(),
+        delivery_id="bmq-test",
+        markers_topic=None,
     )
 
 

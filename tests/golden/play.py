@@ -45,6 +45,8 @@ PLAN = Plan(
     output_prefix="bmq.",
     client_options={},
     reserved_topics=frozenset(),
+    delivery_id="bmq-test",
+    markers_topic=None,
 )
 # A topic that a query names is made at the broker, unless it is the one that is there already.
 CONTROL_PLAN = replace(PLAN, events_topic=OWN_TOPIC)

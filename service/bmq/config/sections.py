@@ -104,6 +104,9 @@ class TopicsSection(Section):
     """Records of feeds that are no readings, unchanged, with the reason in headers."""
     clock: Topic = "bmq.clock"
     """Marks that move the clock of a silent feed; made and read only if a feed has `idle_advance`."""
+    markers: Topic = "bmq.markers"
+    """Holds no records: the offsets of consumer groups on it say which batches are written; made and used only if
+    `job.delivery` is `exactly_once`."""
     membership: Topic | None = None
     """The streams that are inside now, compacted: key = query, feed and stream, null after the stream left. Absent:
     not written."""
@@ -116,7 +119,7 @@ class TopicsSection(Section):
 
     def reserved(self) -> frozenset[str]:
         """Return the topics that no query may write to, because the service reads them or replies on them."""
-        named = (self.control, self.clock, self.replies, self.dead_letter, self.membership)
+        named = (self.control, self.clock, self.replies, self.dead_letter, self.markers, self.membership)
         return frozenset(topic for topic in named if topic is not None)
 
     @model_validator(mode="after")
@@ -247,8 +250,9 @@ class JobSection(Section):
     """Where feeds are read from on a new checkpoint. The control topic is always read from its beginning."""
     max_readings_per_batch: Whole = Field(400_000, ge=1)
     """The most records of all feeds together in one batch."""
-    delivery: Annotated[Literal["at_least_once", "exactly_once"], _later("exactly_once")] = "at_least_once"
-    """`exactly_once` is not built yet: refused."""
+    delivery: Literal["at_least_once", "exactly_once"] = "exactly_once"
+    """`exactly_once`: a batch and its mark are one transaction of Kafka, so a batch that runs again writes nothing.
+    Consumers must read committed records. `at_least_once`: a batch that runs again is written again."""
 
 
 class MetricsSection(Section):

@@ -31,6 +31,7 @@ class Origin(msgspec.Struct, frozen=True):
     feeds : feed -> the options that must not change; see `bound_options`.
     clock_start : partition of the clock topic -> its end when the checkpoint began: earlier marks belong to another
         checkpoint.
+    delivery_id : begins the transactional ids and groups of this checkpoint; empty: it is older than these.
     """
 
     shards: int
@@ -38,6 +39,7 @@ class Origin(msgspec.Struct, frozen=True):
     control_end: int
     feeds: dict[str, dict[str, Any]]
     clock_start: dict[int, int] = {}
+    delivery_id: str = ""
     format: int = FORMAT
 
 

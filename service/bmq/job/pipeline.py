@@ -1,8 +1,8 @@
-"""The streaming query: two Kafka sources, decode, one stateful operator, one Kafka sink.
+"""The streaming query: two Kafka sources, decode, and one stateful operator, which writes to Kafka itself.
 
     control, clock ──► decode_control ───┐
-                                         ├─► groupBy(shard) ─► ShardProcessor ─► observe ─► Kafka
-    feeds ───────────► decode_readings ──┘
+                                         ├─► groupBy(shard) ─► ShardProcessor ─► observe
+    feeds ───────────► decode_readings ──┘                           └─► Kafka
 
 Both sources belong to one streaming query, so the offsets of both are in one log and a replay sees the same batches.
 """
@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from bmq.config import Config, KafkaSection
 from bmq.job.checkpoint import Origin
 from bmq.job.decode import FRAME_DDL, decode_control, decode_readings
-from bmq.job.output import OUTPUT_DDL, headers_column
+from bmq.job.output import OUTPUT_DDL
 from bmq.job.plan import Plan
 from bmq.job.stateful import ShardProcessor
 from bmq.kafka_io.connect import ISOLATION, ISOLATION_OPTION
@@ -27,16 +27,6 @@ READ_OPTIONS = {
     "kafka.max.partition.fetch.bytes": "16777216",
     "kafka.fetch.max.bytes": "67108864",
     f"kafka.{ISOLATION_OPTION}": ISOLATION,
-}
-
-# Large requests: with the producer's defaults a request holds 16 kB, and requests took a tenth of all time. The linger
-# time delays no event, because Spark flushes at the end of each task. Compression would be faster still, but not every
-# consumer can read every codec; an operator can set compression.type in `kafka.options`.
-WRITE_OPTIONS = {
-    "kafka.batch.size": "262144",
-    "kafka.linger.ms": "20",
-    # The producer's own default is 1 MiB; the broker decides the limit of a topic.
-    "kafka.max.request.size": "16777216",
 }
 
 EARLIEST = -2  # Spark's number for the earliest offset
@@ -54,17 +44,12 @@ def start_pipeline(spark: SparkSession, config: Config, origin: Origin, plan: Pl
         F.max(F.when(F.col("shard") == shard, F.col("counters"))).alias(f"shard_{shard}")
         for shard in range(plan.n_shards)
     ]
-    messages = (
-        output.observe(OBSERVATION, *counters)
-        .where("topic IS NOT NULL")
-        .select("topic", "key", "value", F.expr(headers_column()).alias("headers"))
-    )
     writer = (
-        messages.writeStream.format("kafka")
+        output.observe(OBSERVATION, *counters)
+        .writeStream.format("noop")
         .queryName("bmq")
         .outputMode("append")
         .option("checkpointLocation", config.job.checkpoint)
-        .options(**{**WRITE_OPTIONS, **config.kafka.spark_options()})
     )
     if config.job.trigger == "available_now":
         writer = writer.trigger(availableNow=True)

@@ -25,6 +25,8 @@ class Plan:
     membership_topic : the topic of the streams that are inside now; None: it is not written.
     client_options : options of a Kafka client, for a task that creates a query's own topic.
     reserved_topics : topics that the service reads or replies on; no query may write there.
+    delivery_id : begins the transactional ids and groups of the checkpoint.
+    markers_topic : the topic of the marks of written batches; None: delivery is at least once.
     """
 
     run_id: str
@@ -42,6 +44,8 @@ class Plan:
     output_prefix: str
     client_options: dict[str, str]
     reserved_topics: frozenset[str]
+    delivery_id: str
+    markers_topic: str | None
 
     @property
     def n_shards(self) -> int:

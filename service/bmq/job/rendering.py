@@ -21,6 +21,11 @@ from bmq.wire.replies import render_replies
 PIECE_ROWS = 20_000
 
 
+def has_messages(shard: int, frames: Frames, result: ShardResult) -> bool:
+    """Return whether ``render`` may yield messages."""
+    return bool(result.crossings or result.pairs or frames.dead_letters or (shard == 0 and result.replies))
+
+
 def render(
     plan: Plan, shard: int, batch: int, head: Head, frames: Frames, result: ShardResult
 ) -> Iterator[pa.RecordBatch]:

@@ -41,6 +41,7 @@ class Head(msgspec.Struct, frozen=True, array_like=True):
     """The current version of one shard's state: its place in the chain, the snapshot, and the offsets read so far.
 
     next_offsets : feed -> partition -> the first offset that is not yet read.
+    marked : the last batch whose messages have a mark (`kafka_io.batch_writer`); -1: none, or not known.
     """
 
     format: int = FORMAT
@@ -51,6 +52,7 @@ class Head(msgspec.Struct, frozen=True, array_like=True):
     snapshot_bytes: int = 0
     log_bytes: int = 0
     next_offsets: dict[str, dict[int, int]] = {}
+    marked: int = -1
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
@@ -123,15 +125,17 @@ def catch_up(
     return replica, head.version > 0
 
 
-def commit(replica: Replica, head: Head, store: Store, next_offsets: dict[str, dict[int, int]]) -> Head:
-    """Write the changes of the replica's monitor, and return the new head.
+def commit(
+    replica: Replica, head: Head, store: Store, next_offsets: dict[str, dict[int, int]], marked: int = -1
+) -> Head:
+    """Write the changes of the replica's monitor, and return the new head; ``marked`` is a field of it.
 
     1. The delta becomes the next entry, unless nothing changed.
     2. If a snapshot is due, it replaces the log.
     3. The head refers to both. Spark commits all three writes together, or none of them.
     """
     delta = replica.monitor.take_delta()
-    new = replace_offsets(head, next_offsets)
+    new = msgspec.structs.replace(replace_offsets(head, next_offsets), marked=marked)
     if any(getattr(delta, part.name) for part in fields(delta)):
         token = secrets.token_bytes(8)
         entry = msgspec.msgpack.encode(Entry(head.token, token, pack_delta(delta)))

@@ -84,6 +84,7 @@ class Service:
             FEED_PARTITIONS,
             clock=_clock_topic(config),
             membership=config.topics.membership,
+            markers=_markers_topic(config),
         )
         if made:
             _log.info("Made the topics that were missing: %s.", ", ".join(made))
@@ -169,6 +170,7 @@ def _bind(folder: CheckpointFolder, config: Config, topics: Topics) -> Origin:
             control_end=topics.end_offsets([config.topics.control])[config.topics.control][0],
             feeds=bound_options(feeds),
             clock_start=_clock_end(config, topics),
+            delivery_id=_new_delivery_id(),
         )
     else:
         must_fit(found, config.job.checkpoint, config.job.shards, feeds)
@@ -181,6 +183,7 @@ def _bind(folder: CheckpointFolder, config: Config, topics: Topics) -> Origin:
             start_offsets=found.start_offsets | begin_offsets,
             feeds=found.feeds | bound_options(added),
             clock_start=found.clock_start or _clock_end(config, topics),
+            delivery_id=found.delivery_id or _new_delivery_id(),
         )
     if origin != found:
         folder.write(origin)
@@ -190,6 +193,15 @@ def _bind(folder: CheckpointFolder, config: Config, topics: Topics) -> Origin:
 def _idle_feeds(config: Config) -> IdleFeeds:
     advances = {name: feed.idle_advance_ms for name, feed in config.feed_records().items()}
     return IdleFeeds({name: advance for name, advance in advances.items() if advance is not None})
+
+
+def _new_delivery_id() -> str:
+    return f"bmq-{uuid4().hex[:16]}"
+
+
+def _markers_topic(config: Config) -> str | None:
+    """Return the topic of marks; None: batches are written at least once."""
+    return config.topics.markers if config.job.delivery == "exactly_once" else None
 
 
 def _clock_topic(config: Config) -> str | None:
@@ -248,6 +260,8 @@ def _plan(config: Config, origin: Origin) -> Plan:
         output_prefix=topics.allowed_output_prefix,
         client_options=config.kafka.client_options(),
         reserved_topics=topics.reserved(),
+        delivery_id=origin.delivery_id,
+        markers_topic=_markers_topic(config),
     )
 
 

@@ -5,10 +5,12 @@ Only this module is called by `transformWithStateInPandas`. For each shard and b
 1. read the head, and bring the replica to it (`job.replicas`);
 2. unpack the frames: commands by offset, readings by feed and partition, dead letters;
 3. apply the commands, advance each feed by its readings and its clock, then the joins by the readings of all shards;
-4. write the delta and the head;
-5. yield events, replies, dead letters and one row of counters.
+4. find out whether an earlier run has written the batch, and write the delta and the head;
+5. write events, replies and dead letters to Kafka, and yield one row of counters.
 
 The replica leaves the cache before step 3 and returns after step 4, so a task that fails in between leaves no replica.
+Spark keeps the state of step 4 only if the whole batch succeeds. So the state may be behind what step 5 wrote, and is
+never ahead of it.
 """
 
 from collections.abc import Iterator
@@ -16,21 +18,24 @@ from typing import Any
 
 import msgspec
 import pandas as pd
+import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from bmq.job.counting import count
 from bmq.job.outcome import run_batch
-from bmq.job.output import counters_row, message_rows
+from bmq.job.output import counters_row
 from bmq.job.plan import Plan
 from bmq.job.received import read_frames
-from bmq.job.rendering import render
+from bmq.job.rendering import has_messages, render
 from bmq.job.replicas import Replica, catch_up, commit, read_head
+from bmq.kafka_io.batch_writer import LooseWriter, MarkedWriter, Marks, Writer
 from bmq.monitor.monitor import Monitor
 
 # The replicas of this worker process: (run id, shard) -> replica. Spark keeps a worker process for many batches; when
 # a batch of another run arrives, the replicas of the old run are dropped.
 _replicas: dict[tuple[str, int], Replica] = {}
+_writers: dict[tuple[str, int], Writer] = {}
 
 
 class SparkStore:
@@ -94,10 +99,16 @@ class ShardProcessor(StatefulProcessor):
             lambda: Monitor(plan.feeds, plan.silent_tombstones_before, shard, plan.n_shards),
         )
         result = run_batch(replica.monitor, frames, plan.feeds)  # 3
-        new_head = commit(replica, head, self._store, frames.next_offsets)  # 4
+        batch = _batch_id()
+
+        def messages() -> Iterator[pa.RecordBatch]:
+            return render(plan, shard, batch, head, frames, result)
+
+        writer = _writer(plan, shard)
+        marked = writer.begin(batch, head.marked, has_messages=has_messages(shard, frames, result))  # 4
+        new_head = commit(replica, head, self._store, frames.next_offsets, marked)
         _replicas[plan.run_id, shard] = replica
-        for batch in render(plan, shard, _batch_id(), head, frames, result):  # 5
-            yield message_rows(batch)
+        writer.write(messages)  # 5
         counters = count(shard, frames, result, replica.monitor, new_head, is_rebuilt=is_rebuilt)
         yield counters_row(shard, msgspec.json.encode(counters).decode())
 
@@ -106,6 +117,19 @@ def _take_replica(run_id: str, shard: int) -> Replica | None:
     for other in [key for key in _replicas if key[0] != run_id]:
         del _replicas[other]
     return _replicas.pop((run_id, shard), None)
+
+
+def _writer(plan: Plan, shard: int) -> Writer:
+    for other in [key for key in _writers if key[0] != plan.run_id]:
+        del _writers[other]
+    writer = _writers.get((plan.run_id, shard))
+    if writer is None:
+        if plan.markers_topic is None:
+            writer = LooseWriter(plan.client_options)
+        else:
+            writer = MarkedWriter(plan.client_options, Marks(f"{plan.delivery_id}-{shard}", plan.markers_topic))
+        _writers[plan.run_id, shard] = writer
+    return writer
 
 
 def _batch_id() -> int:

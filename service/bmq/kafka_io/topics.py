@@ -86,6 +86,7 @@ class Topics:
         *,
         clock: str | None = None,
         membership: str | None = None,
+        markers: str | None = None,
     ) -> list[str]:
         """Create the missing topics, return when clients can use them, and return their names.
 
@@ -95,6 +96,7 @@ class Topics:
         others : all other topics, with ``n_partitions`` partitions.
         clock : the clock topic, if a feed needs it; created with one partition and a short retention.
         membership : the membership topic, if configured; created with ``n_partitions`` partitions, compacted.
+        markers : the marker topic, if delivery is exactly once; created with one partition.
 
         Raises
         ------
@@ -114,6 +116,8 @@ class Topics:
             wanted.append(NewTopic(clock, 1, BROKER_DEFAULT, config=retention | _BROKERS_TIME))
         if membership is not None:
             wanted.append(NewTopic(membership, n_partitions, BROKER_DEFAULT, config=_COMPACTED))
+        if markers is not None:
+            wanted.append(NewTopic(markers, 1, BROKER_DEFAULT))
         wanted += [NewTopic(name, n_partitions, BROKER_DEFAULT) for name in dict.fromkeys(others)]
         return self._create_missing(wanted, there)
 

@@ -16,13 +16,11 @@ MESSAGE_SCHEMA = pa.schema(
     [("topic", pa.string()), ("key", pa.binary()), ("value", pa.binary()), ("headers", pa.list_(_HEADER))]
 )
 
-# The header names of each sort of message. `job.output` carries only the values in plain columns, and the JVM adds the
-# names again. So every message must have exactly one of these sets.
-NO_HEADERS: tuple[str, ...] = ()
+# The header names of each sort of message; membership records and replies have none. All rows of a batch have the
+# same.
 CROSSING_HEADERS = ("event_id", "kind", "query_id")
 READING_HEADERS = ("event_id", "kind")
 DEAD_LETTER_HEADERS = ("topic", "partition", "offset", "code", "message")
-HEADER_SETS = (NO_HEADERS, CROSSING_HEADERS, READING_HEADERS, DEAD_LETTER_HEADERS)
 
 
 def message_batch(topics: pa.Array, keys: pa.Array, values: pa.Array, headers: pa.Array) -> pa.RecordBatch:
@@ -60,7 +58,7 @@ def header_column(n: int, names: Sequence[str], *columns: pa.Array | str) -> pa.
 
     Parameters
     ----------
-    names : one of `HEADER_SETS`.
+    names : the same for all rows.
     columns : the values of each name: string[n] without nulls, or one text for all.
     """
     # Joined without separators, the values of one list lie side by side, and the values of the next list follow. This

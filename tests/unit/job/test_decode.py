@@ -40,6 +40,8 @@ PLAN = Plan(
     output_prefix="bmq.",
     client_options={},
     reserved_topics=frozenset(),
+    delivery_id="bmq-test",
+    markers_topic=None,
 )
 
 

@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from bmq.wire.dead_letters import LEFT_OUT, LONGEST_BYTES, render_dead_letters
-from bmq.wire.outgoing import DEAD_LETTER_HEADERS, HEADER_SETS, MESSAGE_SCHEMA
+from bmq.wire.outgoing import MESSAGE_SCHEMA
 from tests.crossings import read_headers
 
 SCHEMA = pa.schema(
@@ -46,10 +46,6 @@ def test_a_dead_letter_is_the_record_unchanged_with_its_place_and_fault_in_heade
 def test_no_dead_letters_give_no_messages() -> None:
     messages = render_dead_letters(pa.RecordBatch.from_pylist([], SCHEMA), topic="t")
     assert (messages.num_rows, messages.schema) == (0, MESSAGE_SCHEMA)
-
-
-def test_the_headers_of_dead_letters_are_a_set_that_the_job_knows() -> None:
-    assert DEAD_LETTER_HEADERS in HEADER_SETS
 
 
 def test_a_record_too_long_for_a_topic_is_named_and_left_out() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from bmq.records import Feed, Pattern, Reason, Sign
 from bmq.wire.event_messages import render_crossings
-from bmq.wire.outgoing import CROSSING_HEADERS, HEADER_SETS, MESSAGE_SCHEMA, READING_HEADERS, text_column
+from bmq.wire.outgoing import MESSAGE_SCHEMA, text_column
 from tests.crossings import FEED, Row, make_crossings, make_ids, query, read_headers, read_values
 
 MOVED = Row(
@@ -212,10 +212,6 @@ def test_a_reading_gives_one_event_to_each_topic_under_layout_reading() -> None:
     entered = dict(zip(messages.column("topic").to_pylist(), [e["entered"] for e in events], strict=True))
     assert entered == {"bmq.events": ["a", "c"], "bmq.mine": ["b", "d"]}
     assert events[0]["event_id"] != events[1]["event_id"]
-
-
-def test_the_headers_of_events_are_sets_that_the_job_knows() -> None:
-    assert {CROSSING_HEADERS, READING_HEADERS} <= set(HEADER_SETS)
 
 
 def test_a_float_is_written_as_the_shortest_json_that_reads_back() -> None:

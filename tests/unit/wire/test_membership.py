@@ -6,7 +6,6 @@ import json
 import numpy as np
 import pytest
 
-from bmq.job.output import message_rows
 from bmq.records import Kind, Pattern, Reason, Sign
 from bmq.wire.membership import render_membership
 from bmq.wire.outgoing import MESSAGE_SCHEMA
@@ -82,10 +81,3 @@ def test_strange_ids_stay_valid_json(strange: str) -> None:
 
     assert json.loads(messages.column("key").to_pylist()[0]) == [strange, strange, strange]
     assert json.loads(messages.column("value").to_pylist()[0])["stream_id"] == strange
-
-
-def test_null_values_leave_the_operator_as_nulls() -> None:
-    rows = message_rows(render_membership(make_crossings([ENTERED, LEFT]), FEED, topic="t"))
-
-    assert rows["value"].isna().tolist() == [False, True]
-    assert rows["header_set"].tolist() == [0, 0]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bmq.records import Reply, Status
-from bmq.wire.outgoing import HEADER_SETS, MESSAGE_SCHEMA, NO_HEADERS
+from bmq.wire.outgoing import MESSAGE_SCHEMA
 from bmq.wire.replies import render_replies
 
 OFFSETS = {"vehicles": {"0": 10234, "1": 9987}}
@@ -48,7 +48,3 @@ def test_replies_stay_in_the_order_of_the_commands() -> None:
 def test_no_commands_give_no_messages() -> None:
     messages = render_replies([], topic="t", batch=0, feed_offsets={})
     assert (messages.num_rows, messages.schema) == (0, MESSAGE_SCHEMA)
-
-
-def test_the_headers_of_replies_are_a_set_that_the_job_knows() -> None:
-    assert NO_HEADERS in HEADER_SETS

@@ -1,0 +1,302 @@
+"""Writes the messages of one shard to Kafka: in one transaction a batch, or at least once.
+
+    transaction of batch n   messages ─► their topics
+                             n + 1    ─► offset of the group ``<delivery id>-<shard>`` on the marker topic: the mark
+
+The mark is in the same transaction as the messages. So a batch that runs again finds either both or neither, and writes
+nothing in the first case. A transactional id belongs to one shard of one checkpoint: whoever opens it later fences the
+one before, whose transaction then never commits.
+
+Knows Kafka and marks, but not the contents of messages.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from bmq.errors import SetupError, StateError
+from bmq.kafka_io import connect
+from bmq.kafka_io.connect import Options, Unreachable, explained
+
+NO_BATCH = -1  # the number before that of the first batch
+
+# Seconds for one step of a transaction. The JVM's producer waits as long for a delivery.
+STEP_SECONDS = 120.0
+
+# A group offset expires when nobody has renewed it for `offsets.retention.minutes`, 7 days by default. A shard without
+# output renews its mark this often.
+RENEW_SECONDS = 3_600.0
+
+_OPTIONS = {
+    # Large requests: with the defaults, requests took a tenth of all time.
+    "batch.size": "262144",
+    "linger.ms": "5",
+    # The broker decides the limit of a topic.
+    "message.max.bytes": "16777216",
+    "message.timeout.ms": "120000",
+    "queue.buffering.max.kbytes": "131072",
+    # Java's rule, so that every client in Java, and records of earlier versions, agree on the partition of a key.
+    "partitioner": "murmur2_random",
+    "delivery.report.only.error": "true",
+}
+
+Messages = Callable[[], Iterator[pa.RecordBatch]]
+
+
+class Fenced(SetupError):
+    """Somebody else writes with the same transactional id."""
+
+
+class LooseWriter:
+    """Writes each batch at least once: one that runs again is written again.
+
+    Parameters
+    ----------
+    options : of a librdkafka client.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self._sender = _Sender(dict(options) | {"enable.idempotence": "true"}, options)
+
+    def begin(self, batch: int, marked: int, *, has_messages: bool) -> int:
+        """Return NO_BATCH: this writer sets no marks."""
+        return NO_BATCH
+
+    def write(self, messages: Messages) -> None:
+        """Write the messages; return when the broker has them all.
+
+        Raises
+        ------
+        SetupError : the broker did not take a message in time.
+        """
+        self._sender.send(messages())
+        self._sender.flush()
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Where the marks of a shard are.
+
+    Attributes
+    ----------
+    group : the consumer group of the mark, and the transactional id.
+    topic : the marker topic. The mark is an offset of its partition 0; nobody writes records there.
+    """
+
+    group: str
+    topic: str
+
+    def at(self, mark: int) -> TopicPartition:
+        """Return a mark as the client writes it."""
+        return TopicPartition(self.topic, 0, mark)
+
+
+class MarkedWriter:
+    """Writes each batch exactly once, with its mark.
+
+    Use: ``begin`` says which batch will be the marked one; then the caller commits its state, with that number in it;
+    then ``write`` writes and marks, unless an earlier run of the batch did.
+
+    Parameters
+    ----------
+    options : of a librdkafka client.
+    """
+
+    def __init__(self, options: Options, marks: Marks) -> None:
+        self._options = options
+        self._marks = marks
+        self._sender: _Sender | None = None
+        self._mark: int | None = None  # known while nobody else has opened the transactional id
+        self._renewed = 0.0
+        self._batch = NO_BATCH
+        self._is_due = False
+
+    def begin(self, batch: int, marked: int, *, has_messages: bool) -> int:
+        """Find out whether the batch is to be written, and return the last marked batch after it.
+
+        Parameters
+        ----------
+        batch : the number of the batch.
+        marked : the last marked batch before it, from the state; NO_BATCH: none, or not known.
+        has_messages : whether the batch has messages.
+
+        Raises
+        ------
+        StateError : the mark is not the one that the state expects.
+        SetupError : Kafka refuses transactions.
+        """
+        self._batch = batch
+        if self._sender is None:
+            self._open()
+        must_fit(self._mark, batch, marked, self._marks)
+        is_written = self._mark == batch + 1
+        self._is_due = not is_written and (has_messages or time.monotonic() > self._renewed + RENEW_SECONDS)
+        return batch if is_written or self._is_due else marked
+
+    def write(self, messages: Messages) -> None:
+        """Write the messages and the mark of the batch in one transaction, if ``begin`` found that they are due.
+
+        Raises
+        ------
+        Fenced : somebody else uses the transactional id, again and again.
+        SetupError : the broker did not take a message, or did not commit in time.
+        """
+        if not self._is_due:
+            return
+        try:
+            self._write(messages)
+        except Fenced:
+            # The worker that ran the last batches of this shard may be another one than now, or the other way around.
+            # Opened anew, the mark says whether the batch is still to be written.
+            self._open()
+            if self._mark != self._batch + 1:
+                self._write(messages)
+        self._is_due = False
+
+    def _open(self) -> None:
+        """Take the transactional id, which fences and aborts whatever is left of others, and read the mark."""
+        own = {"transactional.id": self._marks.group, "transaction.timeout.ms": str(int(STEP_SECONDS * 1000))}
+        self._sender = None
+        sender = _Sender(own | dict(self._options), self._options)
+        sender.step(sender.producer.init_transactions)
+        reader = connect.consumer(dict(self._options) | {"group.id": self._marks.group})
+        try:
+            with explained(self._options):
+                (found,) = reader.committed([self._marks.at(0)], timeout=connect.CONNECT_TIMEOUT_SECONDS)
+                if found.error is not None:
+                    raise KafkaException(found.error)
+                self._metadata = reader.consumer_group_metadata()
+        finally:
+            reader.close()
+        self._mark = found.offset if found.offset >= 0 else None
+        self._sender = sender
+        self._renewed = time.monotonic() if self._mark is not None else float("-inf")
+
+    def _write(self, messages: Messages) -> None:
+        sender, mark = self._sender, self._batch + 1
+        assert sender is not None, "begin() comes first"
+        producer = sender.producer
+        self._sender = None  # a writer that failed is opened anew
+        with explained(self._options):
+            producer.begin_transaction()
+        sender.send(messages())
+        sender.step(
+            lambda seconds: producer.send_offsets_to_transaction([self._marks.at(mark)], self._metadata, seconds)
+        )
+        sender.step(producer.commit_transaction)
+        self._sender, self._mark, self._renewed = sender, mark, time.monotonic()
+
+
+Writer = LooseWriter | MarkedWriter
+
+
+def must_fit(mark: int | None, batch: int, marked: int, marks: Marks) -> None:
+    """Raise StateError unless the mark is that of an earlier run of the batch, or the one that the state expects."""
+    if mark == batch + 1 or (marked != NO_BATCH and mark == marked + 1):
+        return
+    if marked == NO_BATCH and (mark is None or mark <= batch):
+        return
+    where = f"group {marks.group!r} on topic {marks.topic!r}"
+    if mark is None or mark < marked + 1:
+        found = "is gone" if mark is None else f"is {mark}"
+        raise StateError(
+            f"The mark of the last written batch ({where}) {found}, and the state expects {marked + 1}. Kafka forgets "
+            "such a mark after offsets.retention.minutes, or somebody reset the group. So it is not known whether "
+            f'batch {batch} was written by an earlier run. Start once with job.delivery = "at_least_once" until a '
+            "batch has run, which may write that batch twice; then go back."
+        )
+    raise StateError(
+        f"The mark of the last written batch ({where}) is {mark}, but this checkpoint is at batch {batch}. Another "
+        "service has gone on with a copy of it, or it was restored from an older copy. Give each service a checkpoint "
+        "of its own."
+    )
+
+
+class _Sender:
+    """A producer, and the first error that a message had."""
+
+    def __init__(self, own: dict[str, str], options: Options) -> None:
+        self._options = options
+        self._failed: tuple[KafkaError, str] | None = None
+        with explained(options):
+            self.producer = Producer(_OPTIONS | own | {"on_delivery": self._note}, logger=connect._LOG)
+
+    def send(self, messages: Iterator[pa.RecordBatch]) -> None:
+        """Hand all messages to the producer, in order."""
+        for batch in messages:
+            self._send(batch)
+            self.producer.poll(0)
+            self._raise_failed()
+
+    def flush(self) -> None:
+        """Return when the broker has all messages."""
+        self.producer.flush()
+        self._raise_failed()
+
+    def step(self, run: Callable[[float], object]) -> None:
+        """Run one step of a transaction, and run it again while its failure may pass."""
+        deadline = time.monotonic() + STEP_SECONDS
+        while True:
+            try:
+                with explained(self._options):
+                    run(STEP_SECONDS)
+            except Unreachable as error:
+                self._raise_failed()
+                if time.monotonic() > deadline:
+                    raise SetupError(
+                        f"{error} A broker of one node needs transaction.state.log.replication.factor=1 and "
+                        'transaction.state.log.min.isr=1. job.delivery = "at_least_once" needs no transactions.'
+                    ) from error
+            except SetupError as error:
+                self._raise_failed()
+                cause = error.__cause__
+                if isinstance(cause, KafkaException) and cause.args[0].code() in _FENCED:
+                    raise Fenced(
+                        f"{error} Another service, or a newer task of this one, writes with the same checkpoint. Give "
+                        "each service a checkpoint of its own."
+                    ) from error
+                raise
+            else:
+                return
+
+    def _send(self, batch: pa.RecordBatch) -> None:
+        n = batch.num_rows
+        topics, keys, values = (batch.column(name).to_pylist() for name in ("topic", "key", "value"))
+        flat = batch.column("headers").flatten()
+        width = len(flat) // n if n else 0
+        names = flat.field("key")[:width].to_pylist()
+        texts = flat.field("value").to_pylist()
+        for i in range(n):
+            headers = list(zip(names, texts[i * width : (i + 1) * width], strict=True))
+            while True:
+                try:
+                    self.producer.produce(topics[i], values[i], keys[i], headers=headers)
+                except BufferError:  # the queue is full
+                    self.producer.poll(0.05)
+                    self._raise_failed()
+                except KafkaException as error:
+                    with explained(self._options):
+                        raise error
+                else:
+                    break
+
+    def _note(self, error: KafkaError | None, message: Message) -> None:
+        # After the first one, a transaction purges all others.
+        if error is not None and self._failed is None:
+            self._failed = error, str(message.topic())
+
+    def _raise_failed(self) -> None:
+        if self._failed is None:
+            return
+        error, topic = self._failed
+        if error.code() in _FENCED:
+            return  # the next step of the transaction says so
+        raise SetupError(
+            f"Kafka did not take a message for topic {topic!r}: {error.str()}. The batch runs again at the next start."
+        )
+
+
+_FENCED = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED})
