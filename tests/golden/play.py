@@ -101,7 +101,7 @@ def play(before: Recording | None = None) -> Recording:
     """
     recording = Recording(formats(), {"pyarrow": pa.__version__}, input_digests(), [], {})
     origin = checkpoint.Origin(
-        N_SHARDS, PLAN.start_offsets, 17, checkpoint.bound_options(FEEDS), {0: 5}, checkpoint.FORMAT
+        N_SHARDS, PLAN.start_offsets, 17, checkpoint.bound_options(FEEDS), {0: 5}, "", checkpoint.FORMAT
     )
     recording.blobs["00 origin"] = Blob("checkpoint", msgspec.json.encode(origin))
     shards = [Shard(number, MemoryStore()) for number in range(N_SHARDS)]

@@ -13,12 +13,13 @@ Spark keeps the state of step 4 only if the whole batch succeeds. So the state m
 never ahead of it.
 """
 
+import os
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import msgspec
 import pandas as pd
-import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
@@ -29,13 +30,13 @@ from bmq.job.plan import Plan
 from bmq.job.received import read_frames
 from bmq.job.rendering import has_messages, render
 from bmq.job.replicas import Replica, catch_up, commit, read_head
-from bmq.kafka_io.batch_writer import LooseWriter, MarkedWriter, Marks, Writer
+from bmq.kafka_io.batch_writer import Marks
+from bmq.kafka_io.writer_process import Place, RemoteWriter
 from bmq.monitor.monitor import Monitor
 
 # The replicas of this worker process: (run id, shard) -> replica. Spark keeps a worker process for many batches; when
 # a batch of another run arrives, the replicas of the old run are dropped.
 _replicas: dict[tuple[str, int], Replica] = {}
-_writers: dict[tuple[str, int], Writer] = {}
 
 
 class SparkStore:
@@ -101,14 +102,11 @@ class ShardProcessor(StatefulProcessor):
         result = run_batch(replica.monitor, frames, plan.feeds)  # 3
         batch = _batch_id()
 
-        def messages() -> Iterator[pa.RecordBatch]:
-            return render(plan, shard, batch, head, frames, result)
-
-        writer = _writer(plan, shard)
-        marked = writer.begin(batch, head.marked, has_messages=has_messages(shard, frames, result))  # 4
-        new_head = commit(replica, head, self._store, frames.next_offsets, marked)
-        _replicas[plan.run_id, shard] = replica
-        writer.write(messages)  # 5
+        with closing(_writer(plan, shard)) as writer:
+            marked = writer.begin(batch, head.marked, has_messages=has_messages(shard, frames, result))  # 4
+            new_head = commit(replica, head, self._store, frames.next_offsets, marked)
+            _replicas[plan.run_id, shard] = replica
+            writer.write(render(plan, shard, batch, head, frames, result))  # 5
         counters = count(shard, frames, result, replica.monitor, new_head, is_rebuilt=is_rebuilt)
         yield counters_row(shard, msgspec.json.encode(counters).decode())
 
@@ -119,17 +117,9 @@ def _take_replica(run_id: str, shard: int) -> Replica | None:
     return _replicas.pop((run_id, shard), None)
 
 
-def _writer(plan: Plan, shard: int) -> Writer:
-    for other in [key for key in _writers if key[0] != plan.run_id]:
-        del _writers[other]
-    writer = _writers.get((plan.run_id, shard))
-    if writer is None:
-        if plan.markers_topic is None:
-            writer = LooseWriter(plan.client_options)
-        else:
-            writer = MarkedWriter(plan.client_options, Marks(f"{plan.delivery_id}-{shard}", plan.markers_topic))
-        _writers[plan.run_id, shard] = writer
-    return writer
+def _writer(plan: Plan, shard: int) -> RemoteWriter:
+    marks = Marks(f"{plan.delivery_id}-{shard}", plan.markers_topic) if plan.markers_topic is not None else None
+    return RemoteWriter(os.getppid(), Place(plan.run_id, shard, plan.client_options, marks))
 
 
 def _batch_id() -> int:

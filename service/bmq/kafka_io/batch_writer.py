@@ -11,7 +11,8 @@ Knows Kafka and marks, but not the contents of messages.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -40,10 +41,9 @@ _OPTIONS = {
     "queue.buffering.max.kbytes": "131072",
     # Java's rule, so that every client in Java, and records of earlier versions, agree on the partition of a key.
     "partitioner": "murmur2_random",
-    "delivery.report.only.error": "true",
 }
 
-Messages = Callable[[], Iterator[pa.RecordBatch]]
+Messages = Iterable[pa.RecordBatch]  # of `wire.outgoing.MESSAGE_SCHEMA`; all rows of a batch have the same header names
 
 
 class Fenced(SetupError):
@@ -72,7 +72,7 @@ class LooseWriter:
         ------
         SetupError : the broker did not take a message in time.
         """
-        self._sender.send(messages())
+        self._sender.send(messages)
         self._sender.flush()
 
 
@@ -129,8 +129,8 @@ class MarkedWriter:
         SetupError : Kafka refuses transactions.
         """
         self._batch = batch
-        if self._sender is None:
-            self._open()
+        if self._sender is None or not _fits(self._mark, batch, marked):
+            self._open()  # the shard may have been written elsewhere in between
         must_fit(self._mark, batch, marked, self._marks)
         is_written = self._mark == batch + 1
         self._is_due = not is_written and (has_messages or time.monotonic() > self._renewed + RENEW_SECONDS)
@@ -141,20 +141,21 @@ class MarkedWriter:
 
         Raises
         ------
-        Fenced : somebody else uses the transactional id, again and again.
+        Fenced : somebody else has opened the transactional id. Another run of the batch opens it anew.
         SetupError : the broker did not take a message, or did not commit in time.
         """
         if not self._is_due:
             return
+        sender, self._sender = self._sender, None  # after a failure the writer is opened anew
+        assert sender is not None, "begin() comes first"
         try:
-            self._write(messages)
-        except Fenced:
-            # The worker that ran the last batches of this shard may be another one than now, or the other way around.
-            # Opened anew, the mark says whether the batch is still to be written.
-            self._open()
-            if self._mark != self._batch + 1:
-                self._write(messages)
-        self._is_due = False
+            self._write(sender, messages)
+        except BaseException:
+            # Otherwise readers of committed records would wait for the end of the transaction until it times out.
+            with suppress(KafkaException):
+                sender.producer.abort_transaction(connect.CONNECT_TIMEOUT_SECONDS)
+            raise
+        self._sender, self._is_due = sender, False
 
     def _open(self) -> None:
         """Take the transactional id, which fences and aborts whatever is left of others, and read the mark."""
@@ -175,19 +176,15 @@ class MarkedWriter:
         self._sender = sender
         self._renewed = time.monotonic() if self._mark is not None else float("-inf")
 
-    def _write(self, messages: Messages) -> None:
-        sender, mark = self._sender, self._batch + 1
-        assert sender is not None, "begin() comes first"
-        producer = sender.producer
-        self._sender = None  # a writer that failed is opened anew
+    def _write(self, sender: "_Sender", messages: Messages) -> None:
+        producer, mark = sender.producer, self._batch + 1
         with explained(self._options):
             producer.begin_transaction()
-        sender.send(messages())
-        sender.step(
-            lambda seconds: producer.send_offsets_to_transaction([self._marks.at(mark)], self._metadata, seconds)
-        )
+        sender.send(messages)
+        offsets = [self._marks.at(mark)]
+        sender.step(lambda seconds: producer.send_offsets_to_transaction(offsets, self._metadata, seconds))
         sender.step(producer.commit_transaction)
-        self._sender, self._mark, self._renewed = sender, mark, time.monotonic()
+        self._mark, self._renewed = mark, time.monotonic()
 
 
 Writer = LooseWriter | MarkedWriter
@@ -195,9 +192,7 @@ Writer = LooseWriter | MarkedWriter
 
 def must_fit(mark: int | None, batch: int, marked: int, marks: Marks) -> None:
     """Raise StateError unless the mark is that of an earlier run of the batch, or the one that the state expects."""
-    if mark == batch + 1 or (marked != NO_BATCH and mark == marked + 1):
-        return
-    if marked == NO_BATCH and (mark is None or mark <= batch):
+    if _fits(mark, batch, marked):
         return
     where = f"group {marks.group!r} on topic {marks.topic!r}"
     if mark is None or mark < marked + 1:
@@ -215,6 +210,12 @@ def must_fit(mark: int | None, batch: int, marked: int, marks: Marks) -> None:
     )
 
 
+def _fits(mark: int | None, batch: int, marked: int) -> bool:
+    if marked == NO_BATCH:
+        return mark is None or mark <= batch + 1
+    return mark in (marked + 1, batch + 1)
+
+
 class _Sender:
     """A producer, and the first error that a message had."""
 
@@ -222,9 +223,11 @@ class _Sender:
         self._options = options
         self._failed: tuple[KafkaError, str] | None = None
         with explained(options):
-            self.producer = Producer(_OPTIONS | own | {"on_delivery": self._note}, logger=connect._LOG)
+            self.producer = Producer(
+                _OPTIONS | own | {"on_delivery": self._note, "delivery.report.only.error": True}, logger=connect.LOG
+            )
 
-    def send(self, messages: Iterator[pa.RecordBatch]) -> None:
+    def send(self, messages: Messages) -> None:
         """Hand all messages to the producer, in order."""
         for batch in messages:
             self._send(batch)

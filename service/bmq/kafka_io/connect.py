@@ -45,8 +45,8 @@ Options = Mapping[str, str]
 Answer = TypeVar("Answer")
 
 # Swallows librdkafka's own log lines ("%3|170…|FAIL|…"), which would appear beside the one sentence for the user.
-_LOG = logging.getLogger("bmq.kafka")
-_LOG.addHandler(logging.NullHandler())
+LOG = logging.getLogger("bmq.kafka")
+LOG.addHandler(logging.NullHandler())
 
 
 class Unreachable(SetupError):
@@ -56,13 +56,13 @@ class Unreachable(SetupError):
 def admin_client(options: Options) -> AdminClient:
     """Return a client for topics and offsets; it connects at its first use."""
     with explained(options):
-        return AdminClient(dict(options), logger=_LOG)
+        return AdminClient(dict(options), logger=LOG)
 
 
 def producer(options: Options) -> Producer:
     """Return an idempotent producer: it reports a delivery when the replicas have the record, once and in order."""
     with explained(options):
-        return Producer({"enable.idempotence": "true"} | dict(options), logger=_LOG)
+        return Producer({"enable.idempotence": "true"} | dict(options), logger=LOG)
 
 
 def consumer(options: Options) -> Consumer:
@@ -76,7 +76,7 @@ def consumer(options: Options) -> Consumer:
         ISOLATION_OPTION: ISOLATION,
     }
     with explained(options):
-        return Consumer(own | dict(options), logger=_LOG)
+        return Consumer(own | dict(options), logger=LOG)
 
 
 def isolation_level(options: Options) -> IsolationLevel:

@@ -1,0 +1,207 @@
+"""The process that holds the writers of all shards of one executor, and the workers' way to it.
+
+    worker (any shard, any batch) ──┐  Unix socket   ┌─ writer of shard 0
+    worker ─────────────────────────┴──────────────► └─ writer of shard 1 …   ─► Kafka
+
+A shard runs now in one Python worker and now in another. To open its transactional id in each of them would cost a
+tenth of a second and more in a batch, so the open producers live here. The first worker that needs the process starts
+it; it ends with its owner, the process from which the workers are forked.
+
+Knows processes and sockets. What is written, and how, is in `batch_writer`.
+"""
+
+import fcntl
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Client, Connection, Listener
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from bmq.errors import ServiceError, SetupError
+from bmq.kafka_io.batch_writer import LooseWriter, MarkedWriter, Marks, Messages, Writer
+from bmq.kafka_io.connect import Options
+
+# Seconds. A busy machine takes some seconds to start a Python process.
+START_SECONDS = 60.0
+_ENDED = "The writer process has ended. The batch runs again and starts another."
+
+WATCH_SECONDS = 1.0  # how long the process outlives its owner
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Whose messages are written.
+
+    Attributes
+    ----------
+    run_id : of the start of the streaming query. Writers of other runs are closed.
+    options : of a librdkafka client.
+    marks : where the marks are; None: delivery is at least once.
+    """
+
+    run_id: str
+    shard: int
+    options: Options
+    marks: Marks | None
+
+
+class RemoteWriter:
+    """The writer of one shard, in the writer process; as `batch_writer.MarkedWriter`, for one batch.
+
+    Parameters
+    ----------
+    owner : process id with which the writer process ends.
+    """
+
+    def __init__(self, owner: int, place: Place) -> None:
+        self._connection = _connect(owner)
+        self._place = place
+
+    def begin(self, batch: int, marked: int, *, has_messages: bool) -> int:
+        """As `MarkedWriter.begin`."""
+        return int(self._ask((self._place, batch, marked, has_messages)))
+
+    def write(self, messages: Messages) -> None:
+        """As `MarkedWriter.write`."""
+        try:
+            for batch in messages:
+                self._connection.send_bytes(_pack(batch))
+            self._connection.send_bytes(b"")
+        except OSError as error:
+            raise SetupError(_ENDED) from error
+        self._answer()
+
+    def close(self) -> None:
+        """Close the connection. A batch that is not written whole is aborted."""
+        self._connection.close()
+
+    def _ask(self, question: object) -> Any:
+        self._connection.send(question)
+        return self._answer()
+
+    def _answer(self) -> Any:
+        try:
+            is_error, answer = self._connection.recv()
+        except (EOFError, OSError) as error:
+            raise SetupError(_ENDED) from error
+        if is_error:
+            raise answer
+        return answer
+
+
+class _Server:
+    """Answers workers, each connection on a thread of its own."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._writers: dict[tuple[str, int], tuple[Writer, threading.Lock]] = {}
+        self._lock = threading.Lock()
+
+    def run(self) -> None:
+        while True:
+            connection = self._listener.accept()
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: Connection) -> None:
+        with connection, suppress(EOFError, OSError):
+            while True:
+                place, batch, marked, has_messages = connection.recv()
+                writer, lock = self._writer(place)
+                with lock:
+                    try:
+                        connection.send((False, writer.begin(batch, marked, has_messages=has_messages)))
+                    except ServiceError as error:
+                        connection.send((True, error))
+                        continue
+                    messages = _unpacked(connection)
+                    try:
+                        writer.write(messages)
+                        answer = (False, None)
+                    except ServiceError as error:
+                        answer = (True, error)
+                    # What is left is read before the answer: a worker that still sends does not see it.
+                    for _ in messages:
+                        pass
+                    connection.send(answer)
+
+    def _writer(self, place: Place) -> tuple[Writer, threading.Lock]:
+        with self._lock:
+            for other in [key for key in self._writers if key[0] != place.run_id]:
+                del self._writers[other]
+            found = self._writers.get((place.run_id, place.shard))
+            if found is None:
+                marks = place.marks
+                writer = LooseWriter(place.options) if marks is None else MarkedWriter(place.options, marks)
+                found = self._writers[place.run_id, place.shard] = (writer, threading.Lock())
+            return found
+
+
+def _unpacked(connection: Connection) -> Iterator[pa.RecordBatch]:
+    """Yield the batches that a worker sends; raise EOFError if it ends in the middle."""
+    while packed := connection.recv_bytes():
+        yield from pa.ipc.open_stream(packed)
+
+
+def _pack(batch: pa.RecordBatch) -> memoryview:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    return memoryview(sink.getvalue())
+
+
+def _connect(owner: int) -> Connection:
+    """Return a connection to the writer process of an owner; start it if it does not run."""
+    folder = Path(tempfile.gettempdir()) / f"bmq-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    address = str(folder / f"writer-{owner}")
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        with suppress(ConnectionError, FileNotFoundError):
+            return Client(address, "AF_UNIX")
+        if time.monotonic() > deadline:
+            raise SetupError(f"The writer process did not start within {START_SECONDS:.0f} s. Look at the log above.")
+        with open(f"{address}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # of several workers, one starts the process
+            with suppress(ConnectionError, FileNotFoundError):
+                return Client(address, "AF_UNIX")
+            _start(address, owner, deadline)
+
+
+def _start(address: str, owner: int, deadline: float) -> None:
+    Path(address).unlink(missing_ok=True)  # of a process that was killed
+    process = subprocess.Popen([sys.executable, "-m", "bmq.kafka_io.writer_process", address, str(owner)])
+    while not Path(address).exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def _end_with(owner: int, files: Iterable[str]) -> None:
+    while True:
+        try:
+            os.kill(owner, 0)
+        except ProcessLookupError:
+            break
+        time.sleep(WATCH_SECONDS)
+    for file in files:
+        Path(file).unlink(missing_ok=True)
+    os._exit(0)
+
+
+def main(address: str, owner: int) -> None:
+    """Serve until the owner has ended."""
+    listener = Listener(address, "AF_UNIX", backlog=64)
+    files = (address, f"{address}.lock")
+    threading.Thread(target=_end_with, args=(owner, files), daemon=True).start()
+    _Server(listener).run()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))
