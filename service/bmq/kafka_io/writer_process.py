@@ -125,7 +125,7 @@ class _Server:
                     messages = _unpacked(connection)
                     try:
                         writer.write(messages)
-                        answer = (False, None)
+                        answer: tuple[bool, ServiceError | None] = (False, None)
                     except ServiceError as error:
                         answer = (True, error)
                     # What is left is read before the answer: a worker that still sends does not see it.
