@@ -1,5 +1,6 @@
 """Everything that a topic holds, read by kafka-python: the client that the service does not use."""
 
+import time
 from collections.abc import Iterator
 
 from kafka import KafkaConsumer, TopicPartition
@@ -9,20 +10,22 @@ LIMIT_MS = 20_000
 
 
 def read_all(bootstrap_servers: str, topic: str) -> Iterator[ConsumerRecord]:
-    """Yield the records of every partition up to where it ends now; of one partition in their order."""
+    """Yield the committed records of every partition up to where it ends now; of one partition in their order.
+
+    The end of a transaction takes an offset, too, so the last record may be before the last offset.
+    """
     consumer = KafkaConsumer(
-        bootstrap_servers=bootstrap_servers, consumer_timeout_ms=LIMIT_MS, auto_offset_reset="earliest"
+        bootstrap_servers=bootstrap_servers, auto_offset_reset="earliest", isolation_level="read_committed"
     )
+    deadline = time.monotonic() + LIMIT_MS / 1000
     try:
         partitions = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic) or ()]
         left = {at: end for at, end in consumer.end_offsets(partitions).items() if end}
         consumer.assign(list(left))
         while left:
-            record = next(consumer)
-            at = TopicPartition(record.topic, record.partition)
-            if at in left:
-                yield record
-                if record.offset + 1 >= left[at]:
-                    del left[at]
+            assert time.monotonic() < deadline, f"{left} was not read to its end in {LIMIT_MS} ms"
+            for records in consumer.poll(timeout_ms=100).values():
+                yield from records
+            left = {at: end for at, end in left.items() if consumer.position(at) < end}
     finally:
         consumer.close()

@@ -60,7 +60,12 @@ class KafkaBackend:
         self._was_killed = False
         # Linger past any pause between two calls, so that only flush sends: a step is one record batch.
         self._producer = producer({"bootstrap.servers": bootstrap_servers, "linger.ms": "10000"})
-        self._consumer = KafkaConsumer(bootstrap_servers=bootstrap_servers, group_id=None, auto_offset_reset="earliest")
+        self._consumer = KafkaConsumer(
+            bootstrap_servers=bootstrap_servers,
+            group_id=None,
+            auto_offset_reset="earliest",
+            isolation_level="read_committed",
+        )
         self._outputs = [TopicPartition(self._topics[role], 0) for role in ("replies", "events", "dead_letter")]
         self._named: set[str] = set()  # topics that queries name for their events
         self._consumer.assign(self._outputs)

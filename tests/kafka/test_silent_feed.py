@@ -54,6 +54,7 @@ class World:
             self.names["events"],
             bootstrap_servers=bootstrap_servers,
             auto_offset_reset="earliest",
+            isolation_level="read_committed",
             consumer_timeout_ms=LIMIT_MS,
         )
         for record in consumer:
