@@ -12,6 +12,7 @@ Knows processes and sockets. What is written, and how, is in `batch_writer`.
 
 import fcntl
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -35,6 +36,10 @@ START_SECONDS = 60.0
 _ENDED = "The writer process has ended. The batch runs again and starts another."
 
 WATCH_SECONDS = 1.0  # how long the process outlives its owner
+
+
+class WriterEnded(SetupError):
+    """The writer process has ended in the middle of a batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +68,24 @@ class RemoteWriter:
     """
 
     def __init__(self, owner: int, place: Place) -> None:
+        self._owner = owner
         self._connection = _connect(owner)
         self._place = place
 
     def begin(self, batch: int, marked: int, *, has_messages: bool) -> int:
         """As `MarkedWriter.begin`."""
-        return int(self._ask((self._place, batch, marked, has_messages)))
+        question = (self._place, batch, marked, has_messages)
+        try:
+            return int(self._ask(question))
+        except WriterEnded:  # nothing is written yet, so another process may as well begin
+            self._connection = _connect(self._owner)
+            return int(self._ask(question))
 
     def write(self, messages: Messages) -> None:
         """As `MarkedWriter.write`."""
-        try:
-            for batch in messages:
-                self._connection.send_bytes(_pack(batch))
-            self._connection.send_bytes(b"")
-        except OSError as error:
-            raise SetupError(_ENDED) from error
+        for batch in messages:
+            self._send(_pack(batch))
+        self._send(b"")
         self._answer()
 
     def close(self) -> None:
@@ -85,14 +93,20 @@ class RemoteWriter:
         self._connection.close()
 
     def _ask(self, question: object) -> Any:
-        self._connection.send(question)
+        self._send(pickle.dumps(question))
         return self._answer()
+
+    def _send(self, packed: bytes | memoryview) -> None:
+        try:
+            self._connection.send_bytes(packed)
+        except OSError as error:
+            raise WriterEnded(_ENDED) from error
 
     def _answer(self) -> Any:
         try:
             is_error, answer = self._connection.recv()
         except (EOFError, OSError) as error:
-            raise SetupError(_ENDED) from error
+            raise WriterEnded(_ENDED) from error
         if is_error:
             raise answer
         return answer
@@ -114,7 +128,7 @@ class _Server:
     def _serve(self, connection: Connection) -> None:
         with connection, suppress(EOFError, OSError):
             while True:
-                place, batch, marked, has_messages = connection.recv()
+                place, batch, marked, has_messages = pickle.loads(connection.recv_bytes())  # noqa: S301 - of our own workers
                 writer, lock = self._writer(place)
                 with lock:
                     try:

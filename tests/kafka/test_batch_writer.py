@@ -1,0 +1,241 @@
+"""`bmq.kafka_io.batch_writer` and `writer_process`: each batch once, whatever runs again, moves or dies in between."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+import pytest
+
+from bmq.errors import SetupError, StateError
+from bmq.kafka_io.batch_writer import NO_BATCH, Fenced, LooseWriter, MarkedWriter, Marks, Messages
+from bmq.kafka_io.writer_process import Place, RemoteWriter
+from bmq.wire.outgoing import header_column, message_batch
+from tests.kafka_records import read_all
+
+LIMIT_SECONDS = 20
+
+
+class World:
+    """A topic to write to, and writers of one shard."""
+
+    def __init__(self, servers: str, topics: Callable[..., str]) -> None:
+        self.servers = servers
+        self.events = topics("events", partitions=2)
+        self.marks = Marks(f"{self.events}-0", topics("marks"))
+        self.options = {"bootstrap.servers": servers}
+
+    def writer(self) -> MarkedWriter:
+        """Another writer of the same shard, as in another process."""
+        return MarkedWriter(self.options, self.marks)
+
+    def messages(self, *values: str, topic: str | None = None) -> pa.RecordBatch:
+        n = len(values)
+        texts = pa.array(values)
+        headers = header_column(n, ("event_id", "kind"), texts, "border")
+        return message_batch(pa.array([topic or self.events] * n), pa.array(["k"] * n), texts, headers)
+
+    def run(self, writer: MarkedWriter | RemoteWriter, batch: int, marked: int, *values: str) -> int:
+        """Run a batch; return the last marked batch after it."""
+        after = writer.begin(batch, marked, has_messages=bool(values))
+        writer.write([self.messages(*values)] if values else [])
+        return after
+
+    def written(self) -> list[str]:
+        return [record.value.decode() for record in read_all(self.servers, self.events)]
+
+
+@pytest.fixture
+def world(bootstrap_servers: str, topics: Callable[..., str]) -> World:
+    return World(bootstrap_servers, topics)
+
+
+def test_a_batch_that_runs_again_is_written_once(world: World) -> None:
+    writer = world.writer()
+    assert world.run(writer, 0, NO_BATCH, "a") == 0
+    assert world.run(writer, 1, 0, "b", "c") == 1
+
+    assert world.run(writer, 1, 0, "b", "c") == 1  # a task that runs again
+    assert world.run(world.writer(), 1, 0, "b", "c") == 1  # a new start from the checkpoint
+    assert world.written() == ["a", "b", "c"]
+
+
+def test_keys_values_and_headers_arrive_as_they_are(world: World) -> None:
+    null = pa.array([None], pa.string())
+    headers = pa.array([[]], pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])))
+    writer = world.writer()
+    writer.begin(0, NO_BATCH, has_messages=True)
+    writer.write([world.messages("a"), message_batch(pa.array([world.events]), pa.array(["m"]), null, headers)])
+
+    records = {record.key: record for record in read_all(world.servers, world.events)}
+    assert records[b"k"].headers == [("event_id", b"a"), ("kind", b"border")]
+    assert (records[b"m"].value, records[b"m"].headers) == (None, [])
+
+
+def test_a_batch_without_messages_needs_no_mark(world: World) -> None:
+    writer = world.writer()
+    marked = world.run(writer, 0, NO_BATCH, "a")
+    for batch in (1, 2, 3):
+        marked = world.run(writer, batch, marked)
+    assert marked == 0
+    assert world.run(world.writer(), 4, marked, "b") == 4
+    assert world.written() == ["a", "b"]
+
+
+def test_a_transaction_that_was_left_open_never_counts(world: World) -> None:
+    writer = world.writer()
+    marked = world.run(writer, 0, NO_BATCH, "a")
+
+    def dies_in_the_middle() -> Iterator[pa.RecordBatch]:
+        yield world.messages("half")
+        raise EOFError
+
+    writer.begin(1, marked, has_messages=True)
+    with pytest.raises(EOFError):
+        writer.write(dies_in_the_middle())
+    assert world.run(writer, 1, marked, "whole") == 1
+    assert world.written() == ["a", "whole"]
+
+
+def test_a_writer_that_another_one_replaced_cannot_commit(world: World) -> None:
+    zombie = world.writer()
+    marked = world.run(zombie, 0, NO_BATCH, "a")
+    zombie.begin(1, marked, has_messages=True)
+
+    assert world.run(world.writer(), 1, marked, "new") == 1
+
+    with pytest.raises(Fenced, match="Another service, or a newer task"):
+        zombie.write([world.messages("old")])
+    assert world.run(zombie, 1, marked, "old") == 1  # the mark says that the batch is written
+    assert world.written() == ["a", "new"]
+
+
+def test_a_shard_may_move_from_writer_to_writer(world: World) -> None:
+    here, there = world.writer(), world.writer()
+    marked = NO_BATCH
+    for batch, writer in enumerate([here, there, here, here, there]):
+        marked = world.run(writer, batch, marked, str(batch))
+    assert world.written() == ["0", "1", "2", "3", "4"]
+
+
+def test_a_lost_mark_is_an_error_and_no_second_copy(world: World) -> None:
+    elsewhere = MarkedWriter(world.options, Marks(f"{world.events}-forgotten", world.marks.topic))
+    with pytest.raises(StateError, match=r"is gone, and the state expects 8\. .*at_least_once"):
+        elsewhere.begin(8, 7, has_messages=True)
+
+
+def test_a_copy_of_a_checkpoint_that_is_behind_is_an_error(world: World) -> None:
+    writer = world.writer()
+    marked = world.run(writer, 0, NO_BATCH, "a")
+    for batch in (1, 2):
+        marked = world.run(writer, batch, marked, "b")
+    with pytest.raises(StateError, match="is 3, but this checkpoint is at batch 1"):
+        world.writer().begin(1, 0, has_messages=True)
+
+
+def test_after_at_least_once_the_old_mark_is_taken_up(world: World) -> None:
+    world.run(world.writer(), 0, NO_BATCH, "a")
+    loose = LooseWriter(world.options)
+    marked = loose.begin(1, 0, has_messages=True)
+    loose.write([world.messages("b")])
+    assert world.run(world.writer(), 2, marked, "c") == 2
+    assert world.written() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("is_marked", [True, False])
+def test_a_message_that_the_broker_refuses_is_an_error_with_its_topic(
+    world: World, topics: Callable[..., str], is_marked: bool
+) -> None:
+    small = topics("small", config={"max.message.bytes": "1000"})
+    writer = world.writer() if is_marked else LooseWriter(world.options)
+    writer.begin(0, NO_BATCH, has_messages=True)
+    with pytest.raises(SetupError, match=f"did not take a message for topic '{small}': .*too large"):
+        writer.write([world.messages("x" * 5_000, topic=small)])
+    assert world.written() == []
+
+
+# -- the process --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def owner() -> Iterator[int]:
+    """The process id of somebody who lives as long as the test."""
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    yield process.pid
+    process.kill()
+    process.wait()
+
+
+def remote(world: World, owner: int, run_id: str = "run") -> RemoteWriter:
+    return RemoteWriter(owner, Place(run_id, 0, world.options, world.marks))
+
+
+def child_of(owner: int) -> int:
+    """The writer process of an owner."""
+    found = subprocess.run(
+        ["pgrep", "-f", f"writer_process .*writer-{owner} "], capture_output=True, text=True, check=True
+    )
+    (pid,) = found.stdout.split()
+    return int(pid)
+
+
+def test_workers_share_the_writers_of_one_process(world: World, owner: int) -> None:
+    marked = NO_BATCH
+    for batch in range(3):
+        writer = remote(world, owner)
+        marked = world.run(writer, batch, marked, str(batch))
+        writer.close()
+    assert world.written() == ["0", "1", "2"]
+
+
+def test_a_worker_that_dies_in_the_middle_leaves_nothing(world: World, owner: int) -> None:
+    def dies() -> Messages:
+        yield world.messages("half")
+        raise ZeroDivisionError
+
+    worker = remote(world, owner)
+    worker.begin(0, NO_BATCH, has_messages=True)
+    with pytest.raises(ZeroDivisionError):
+        worker.write(dies())
+    worker.close()
+
+    assert world.run(remote(world, owner), 0, NO_BATCH, "whole") == 0
+    assert world.written() == ["whole"]
+
+
+def test_errors_of_the_writer_reach_the_worker(world: World, owner: int) -> None:
+    with pytest.raises(StateError, match="the state expects 8"):
+        remote(world, owner).begin(8, 7, has_messages=True)
+
+
+def test_a_writer_process_that_was_killed_is_replaced(world: World, owner: int) -> None:
+    worker = remote(world, owner)
+    marked = world.run(worker, 0, NO_BATCH, "a")
+    worker.begin(1, marked, has_messages=True)
+    os.kill(child_of(owner), signal.SIGKILL)
+    with pytest.raises(SetupError, match="has ended"):
+        worker.write([world.messages("lost")])
+
+    assert world.run(remote(world, owner), 1, marked, "b") == 1
+    assert world.written() == ["a", "b"]
+
+
+def test_the_process_ends_with_its_owner(world: World) -> None:
+    owner = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    world.run(remote(world, owner.pid), 0, NO_BATCH, "a")
+    child = child_of(owner.pid)
+    owner.kill()
+    owner.wait()
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while runs(child) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not runs(child)
+
+
+def runs(pid: int) -> bool:
+    """Whether a process does more than wait for its parent to ask how it ended."""
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout
+    return not state.startswith("Z") and bool(state)
