@@ -20,7 +20,7 @@ from bmq.engines.feed.slot_events import Events, When
 from bmq.engines.feed.stream_expiry import Expiries
 from bmq.engines.tracking.tracking_items import TrackingEvents, TrackingItems
 from bmq.engines.tracking.trackings import AT_QUERY_EXPIRY, AT_READING, AT_STREAM_EXPIRY, END, IN, OUT
-from bmq.records import Float64s, Int32s, Int64s, Reason
+from bmq.records import Int32s, Reason
 
 
 def items_of_crossings(tables: FeedTables, events: Events) -> TrackingItems:
@@ -58,7 +58,7 @@ def items_of_ends(
     The ends include the trackings that this batch may begin; an end without a tracking does nothing.
     """
     ends = [
-        _ends(end.queries, end.streams, end.moments, AT_QUERY_EXPIRY, Reason.QUERY_EXPIRED, end.values)
+        _ends(end, AT_QUERY_EXPIRY, Reason.QUERY_EXPIRED, np.zeros(end.queries.size, dtype=np.int32))
         for end in tracking_ends
     ]
     if not expiries.streams.size:
@@ -73,17 +73,8 @@ def items_of_ends(
     rows = order[first[which] + within]
     of_query = tables.queries.stream_ttls[queries[which]] == expiries.ttls[rows]
     which, rows = which[of_query], rows[of_query]
-    ends.append(
-        _ends(
-            queries[which],
-            streams[which],
-            expiries.moments[rows],
-            AT_STREAM_EXPIRY,
-            Reason.STREAM_EXPIRED,
-            expiries.values[:, rows],
-            expiries.ordinals[rows],
-        )
-    )
+    of_expiries = TrackingEnds(queries[which], streams[which], expiries.moments[rows], expiries.values[:, rows])
+    ends.append(_ends(of_expiries, AT_STREAM_EXPIRY, Reason.STREAM_EXPIRED, expiries.ordinals[rows]))
     return ends
 
 
@@ -103,27 +94,18 @@ def events_of_trackings(emitted: TrackingEvents) -> Events:
     return Events(whens=emitted.classes, **columns)  # `When` and the classes of trackings are the same numbers
 
 
-def _ends(
-    queries: Int32s,
-    streams: Int32s,
-    moments: Int64s,
-    moment_class: int,
-    reason: Reason,
-    values: Float64s,
-    ordinals: Int32s | None = None,
-) -> TrackingItems:
-    n = queries.size
-    zeros: Int32s = np.zeros(n, dtype=np.int32)
+def _ends(ends: TrackingEnds, moment_class: int, reason: Reason, ordinals: Int32s) -> TrackingItems:
+    n = ends.queries.size
     return TrackingItems(
-        queries=queries,
-        streams=streams,
-        moments=moments,
+        queries=ends.queries,
+        streams=ends.streams,
+        moments=ends.moments,
         classes=np.full(n, moment_class, dtype=np.int8),
         actions=np.full(n, END, dtype=np.int8),
         reasons=np.full(n, reason, dtype=np.int8),
-        event_times=moments,
-        ordinals=zeros if ordinals is None else ordinals,
+        event_times=ends.moments,
+        ordinals=ordinals,
         rows=np.full(n, -1, dtype=np.int32),
-        passes=zeros,
-        values=values,
+        passes=np.zeros(n, dtype=np.int32),
+        values=ends.values,
     )
