@@ -1,9 +1,12 @@
 """Numbers of the plane, and of longitude and latitude in degrees.
 
-     WEST          0         EAST           EAST and WEST are the same meridian, the antimeridian. A reading there
-POLE  |------------+------------|           has WEST, so longitudes of readings are in [WEST, EAST).
-      |            |            |
--POLE |------------+------------|
+         WEST          0         EAST
+    POLE  |------------+------------|
+          |            |            |
+    -POLE |------------+------------|
+
+EAST and WEST are the same meridian, the antimeridian. A reading there has WEST, so the longitudes of readings are in
+[WEST, EAST).
 """
 
 PLANE = 2  # dimensions
