@@ -17,6 +17,7 @@ from bmq.kernels.shape import shape_cells as kernel
 from bmq.kernels.shape.shape_grid import crossed_shapes
 from bmq.kernels.shape.shape_tests import POLYGON
 from bmq.records import Bools, Float64s, Int32s, Int64s, Region, Shape
+from bmq.records.column_records import take
 from bmq.records.plane import EAST, TURN
 
 # Cells on the mean side of the bounding boxes. Half as many made moves of a sixteenth of a side slower by a quarter.
@@ -236,7 +237,7 @@ def _shape_of_grid(table: PackedQueries) -> tuple[int, int]:
 def _held(store: ShapeStore, found: Moves, values: Float64s) -> Moves:
     """Return those of ``found``, by bounding boxes, whose shape holds its value ``values[:, found.rows]``, too."""
     held = store.holds(found.queries, values[:, found.rows])
-    return Moves(found.rows[held], found.queries[held], found.signs[held], found.visits)
+    return take(found, held)
 
 
 def _shape_of(region: Region) -> Shape:
