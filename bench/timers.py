@@ -13,8 +13,10 @@ import time
 
 import numpy as np
 
-from bmq.engines.tracking.trackings import AT_READING, IN, TrackingEvents, TrackingItems, Trackings
+from bmq.engines.event_columns import Events
+from bmq.engines.tracking.trackings import AT_READING, IN, TrackingItems, Trackings
 from bmq.records import NEVER, Ids, Int64s, Kind, Pattern, Region, RegionQuery, Sign
+from bmq.records.column_records import take
 
 SEED = 20060509
 N_QUERIES = 1_000
@@ -64,9 +66,9 @@ def seconds_to_fire(query: RegionQuery, n_queries: int, n_streams: int, n_rounds
         assert pairs.n_pending == n_queries * n_streams
         settled = int(items.moments.max()) + MINUTES_3_MS + 1
         start = time.thread_time()
-        emitted = pairs.run(_none(items), settled)
+        emitted = pairs.run(take(items, slice(0)), settled)
         elapsed = time.thread_time() - start
-        _compare(query, items, emitted)
+        _compare(query, items, emitted.events)
         assert pairs.n_pending == 0
         for slot in range(n_queries):
             pairs.forget(slot)
@@ -129,11 +131,7 @@ def _entered(rng: np.random.Generator, numbers: Int64s, n_streams: int, round_: 
     )
 
 
-def _none(items: TrackingItems) -> TrackingItems:
-    return TrackingItems(*(getattr(items, name)[..., :0] for name in TrackingItems.__slots__))
-
-
-def _compare(query: RegionQuery, items: TrackingItems, emitted: TrackingEvents) -> None:
+def _compare(query: RegionQuery, items: TrackingItems, emitted: Events) -> None:
     """Each pair has one event, with the time and the value of its crossing."""
     expected = np.lexsort((items.streams, items.queries))
     found = np.lexsort((emitted.streams, emitted.queries))

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from bench.baselines.one_structure import BorderGrid
 from bmq.index.base import BorderIndex, MatchIndex, Moves
-from bmq.index.border.adaptive_border import Adaptive
+from bmq.index.border.adaptive_border import Adaptive, ChangeRule
 from bmq.index.border.structures import OneKind
 from bmq.index.layered import Layered
 from bmq.records import IndexKind
@@ -122,11 +122,8 @@ def restless(n_dims: int, *, growth: int = 4, smallest_layer: int) -> Adaptive:
         n_dims,
         growth=growth,
         smallest_layer=smallest_layer,
-        switch_factor=1.0,
-        moves_between_looks=1,
-        rebuild_ns=0.0,
         room=1.0,
-        predicted_ns=lambda kind, workload: costs.random(),
+        rule=ChangeRule(1.0, moves_between_looks=1, rebuild_ns=0.0, predicted_ns=lambda kind, workload: costs.random()),
     )
 
 
@@ -136,6 +133,9 @@ OTHER_KINDS: dict[str, Callable[..., Layered]] = {
     **{f"{n_dims}-D grid with room": partial(BorderGrid, n_dims, room=1.0) for n_dims in (2, 3, 4)},
     **{f"{n_dims}-D scan": partial(OneKind, n_dims, IndexKind.SCAN) for n_dims in (1, 2, 3)},
     **{f"{n_dims}-D stabs": partial(OneKind, n_dims, IndexKind.STAB_DIFFERENCE) for n_dims in (1, 2, 3)},
-    **{f"{n_dims}-D adaptive": partial(Adaptive, n_dims, moves_between_looks=1) for n_dims in (1, 2, 3)},
+    **{
+        f"{n_dims}-D adaptive": partial(Adaptive, n_dims, rule=ChangeRule(moves_between_looks=1))
+        for n_dims in (1, 2, 3)
+    },
     **{f"{n_dims}-D restless": partial(restless, n_dims) for n_dims in (1, 2, 3)},
 }

@@ -17,7 +17,7 @@ VISITS = {engine.NO: "no", engine.EMITTED: "emitted", engine.SILENT: "silent"}  
 
 
 class Event(NamedTuple):
-    """One event of `bmq.engines.tracking.tracking_items.TrackingEvents`; None for NEVER."""
+    """One event of `bmq.engines.event_columns.Events`; None for NEVER."""
 
     query: int
     stream: int
@@ -42,9 +42,9 @@ def as_items(items: list[Item]) -> TrackingItems:
 
 
 def as_events(emitted: TrackingEvents) -> list[Event]:
-    names = ["queries", "streams", "moments", "classes", "signs", "reasons", "event_times", "ordinals"]
+    names = ["queries", "streams", "moments", "whens", "signs", "reasons", "event_times", "ordinals"]
     names += ["confirmed_times", "began", "rows", "passes"]
-    columns = [*(getattr(emitted, name) for name in names), emitted.values[0]]
+    columns = [*(getattr(emitted.events, name) for name in names), emitted.events.values[0]]
     rows = zip(*(column.tolist() for column in columns), strict=True)
     return [Event._make(None if fact == NEVER else fact for fact in row) for row in rows]
 

@@ -69,6 +69,15 @@ BMQ_KAFKA__OPTIONS='{"security.protocol": "SASL_SSL"}'
 - A name that has an underscore itself cannot be written.
 """
 
+# The words for the types of options that are one word of a JSON schema: its format, or else its type.
+_WORDS = {
+    "duration": "duration",
+    "duration or off": 'duration or `"off"`',
+    "array": "list of texts",
+    "boolean": "`true` or `false`",
+    "object": "table",
+}
+
 
 def reference() -> str:
     """Return the whole document."""
@@ -110,20 +119,10 @@ def _type(schema: Mapping[str, Any]) -> str:
             return " or ".join(_code(json.dumps(value)) for value in values)
         case {"anyOf": [inner, {"type": "null"}]}:
             return _type(inner)
-        case {"type": "integer", "minimum": low, "maximum": high}:
-            return f"whole number, {low} to {high}"
         case {"type": "integer", "minimum": low}:
-            return f"whole number, {low} or more"
-        case {"format": "duration"}:
-            return "duration"
-        case {"format": "duration or off"}:
-            return 'duration or `"off"`'
-        case {"type": "array"}:
-            return "list of texts"
-        case {"type": "boolean"}:
-            return "`true` or `false`"
-        case {"type": "object"}:
-            return "table"
+            return f"whole number, {low} " + (f"to {schema['maximum']}" if "maximum" in schema else "or more")
+        case {"format": name} | {"type": name}:
+            return _WORDS.get(name, "text")
     return "text"
 
 

@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from bmq import records
+from bmq.records.plane import PLANE
 from bmq.wire.durations import read_duration, read_positive_duration
 
 # Kafka's own rule (org.apache.kafka.common.internals.Topic).
@@ -205,7 +206,7 @@ class FeedSection(Section):
     @model_validator(mode="after")
     def _degrees_are_two(self) -> Self:
         n_dims = len(self.dimensions)
-        if self.space == "lonlat" and n_dims != 2:
+        if self.space == "lonlat" and n_dims != PLANE:
             raise ValueError(
                 f'space = "lonlat" is for two dimensions, longitude and latitude, and not for {n_dims}; write '
                 'dimensions = ["lon", "lat"] with the names of the fields, or leave space out'

@@ -111,7 +111,7 @@ def _show(scene: Scene, service: ServiceProcess, metrics_port: int, latest: dequ
                     continue
                 now = time.monotonic()
                 seen.append((now, figures))
-                while len(seen) > 2 and now - seen[1][0] >= WINDOW_SECONDS:
+                while now - seen[1][0] >= WINDOW_SECONDS:
                     seen.popleft()
                 then, earlier = seen[0]
                 view.show(now - started, figures.since(earlier), now - then, list(latest))

@@ -114,7 +114,7 @@ class PackedQueries:
         """Assert every invariant; for tests."""
         assert self.any_gone or (self.slots != GONE).all()
         assert self.slots.shape == self.regions.shape[:1]
-        assert self.regions.shape[2] == 2
+        assert self.regions.shape[2:] == (2,)
         assert (self.regions[:, :, 0] < self.regions[:, :, 1]).all()
         ranks = self.ranks_of_ends(self.regions)
         assert ((ranks >= 0) & (ranks <= 1)).all()

@@ -31,6 +31,7 @@ from bmq.wire.record_texts import read_text
 # Every event carries its query id in the value and in a header, and the state holds it too. 256 bytes hold a URL or
 # two UUIDs; a higher limit lets one client inflate every event of its query.
 QUERY_ID_LIMIT_BYTES = 256
+LONGEST_INT = 300  # digits, and so many are too long; a float's range ends at 309
 
 
 def parse_command(
@@ -171,9 +172,9 @@ def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _read_int(digits: str) -> int | float:
-    # 300 digits are near the end of a float's range. A longer number is read as a float, infinite if it is beyond that
-    # range: Python refuses to make an int of 4,301 digits, and a border is a float in any case.
-    return int(digits) if len(digits) < 300 else float(digits)
+    # A longer number is read as a float, infinite if it is beyond a float's range: Python refuses to make an int of
+    # 4,301 digits, and a border is a float in any case.
+    return int(digits) if len(digits) < LONGEST_INT else float(digits)
 
 
 def _refuse_constant(constant: str) -> float:

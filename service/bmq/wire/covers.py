@@ -10,6 +10,7 @@ import numpy as np
 import shapely
 
 from bmq.records import Float64s, Region, Shape, ShapeKind
+from bmq.records.plane import TURN
 
 EARTH_RADIUS_METRES = 6_371_008.8  # the mean radius
 # To compare a circle on the globe with another shape, the circle becomes a polygon of N_VERTICES vertices. Its radius
@@ -35,7 +36,7 @@ def region_covers(outer: Region, inner: Region) -> bool:
         return _distance(around, within) + within.radius <= around.radius
     if around.lonlat:
         area = _area(outer, 1 - GLOBE_MARGIN)
-        everywhere = shapely.union_all([_turned(area, degrees) for degrees in (-360.0, 0.0, 360.0)])
+        everywhere = shapely.union_all([_turned(area, degrees) for degrees in (-TURN, 0.0, TURN)])
         return bool(everywhere.covers(_area(inner, 1 + GLOBE_MARGIN)))
     if around.kind is ShapeKind.CIRCLE:
         # A circle is convex, so it covers a shape if it holds the corners of the shape.

@@ -27,6 +27,7 @@ from bmq.wire.kinds import KINDS
 _OPTIONS = frozenset(name for known in KINDS.values() for name in known.definition.model_fields)
 _REGIONS = ("region", "exit_region")
 _CONDITIONS = ("any", "band")
+LONGEST_PATH = 60  # characters of a field's path in a message; a client chooses the names in it
 
 # Of several faults the first in this order is reported. Types come first, because a value of a wrong type may be meant
 # for another place, where its fields are known; then names, because a misspelt name makes the field that was meant
@@ -136,42 +137,52 @@ def _message(detail: ErrorDetails, model: type[Definition]) -> str:
     """Return the value, the rule and the way out for one error of pydantic."""
     place = _place(detail)
     path = _path(place)
-    value = f"Field '{path}' is {shorten(detail['input'])}"
     match detail["type"]:
         case "extra_forbidden" | ControlCode.UNKNOWN_FIELD:
             return _name_message(place, path, model)
         case "missing":
             needing = f"'{place[-2]}'" if len(place) > 1 else f"a {_kind(model)} query"
             return f"Field '{path}' is missing, but {needing} needs it. Add it."
-        case "too_short" if place[-1] == "box":
-            return f'{value}, but a box names at least one dimension. Add one, like "x": [0, 10].'
-        case "too_short" if path == "streams":
-            return f"{value}, which watches nothing. Name a stream, or leave it out to watch all."
-        case "too_short" if path == "any":
-            return f"{value}, but it holds at least one conjunction. Add one: names, and the interval of each."
-        case "too_short" if place[0] == "any":
-            return f"{value}, but it asks nothing. Add what is asked, or leave it out."
-        case "too_short" if place[0] == "where":
-            return f"{value}, which no reading fits. Name a value, or leave the attribute out."
-        case "too_short" | "too_long" if "box" in place or place[0] == "band":
-            return f"{value}, but an interval is [lo, hi]. Write null for an end that is unbounded."
+    return f"Field '{path}' is {shorten(detail['input'])}, {_rule(detail, place)}"
+
+
+def _rule(detail: ErrorDetails, place: tuple[int | str, ...]) -> str:
+    """Return the rule that the value breaks, and the way out."""
+    match detail["type"]:
         case "too_short" | "too_long":
-            return f"{value}, but a point is [x, y]. Write these two numbers."
+            return _length_rule(detail["type"], place)
         case "string_pattern_mismatch":
-            return f"{value}, but a topic has 1 to 249 letters, digits, '.', '_' or '-'. Choose such a name."
+            return "but a topic has 1 to 249 letters, digits, '.', '_' or '-'. Choose such a name."
         case "finite_number":
-            return f"{value}, but events and readings carry finite numbers only. Write it as a string."
+            return "but events and readings carry finite numbers only. Write it as a string."
         case "greater_than_equal" | "less_than_equal":
-            return f"{value}, but must be 1 to {2**31 - 1}. Leave it out for no limit."
+            return f"but must be 1 to {2**31 - 1}. Leave it out for no limit."
         case "literal_error" if isinstance(detail["input"], str):
-            return f"{value}, but must be {detail['ctx']['expected']}. Use one of these."
+            return f"but must be {detail['ctx']['expected']}. Use one of these."
         case own if own in set(ControlCode):
-            return f"{value}, but {detail['msg']}."
-    return f"{value}, but must be {_expected(place, detail['type'])}. Change it."
+            return f"but {detail['msg']}."
+    return f"but must be {_expected(place, detail['type'])}. Change it."
+
+
+def _length_rule(error_type: str, place: tuple[int | str, ...]) -> str:
+    match error_type, place:
+        case "too_short", (*_, "box"):
+            return 'but a box names at least one dimension. Add one, like "x": [0, 10].'
+        case "too_short", ("streams",):
+            return "which watches nothing. Name a stream, or leave it out to watch all."
+        case "too_short", ("any",):
+            return "but it holds at least one conjunction. Add one: names, and the interval of each."
+        case "too_short", ("any", *_):
+            return "but it asks nothing. Add what is asked, or leave it out."
+        case "too_short", ("where", *_):
+            return "which no reading fits. Name a value, or leave the attribute out."
+    if "box" in place or place[0] == "band":
+        return "but an interval is [lo, hi]. Write null for an end that is unbounded."
+    return "but a point is [x, y]. Write these two numbers."
 
 
 def _expected(place: tuple[int | str, ...], error_type: str) -> str:
-    if place[0] == "expires_at" or (place[0] in _EXPECTED_OF_SEVERAL and len(place) == 2):
+    if place[0] == "expires_at" or (place[0] in _EXPECTED_OF_SEVERAL and len(place) > 1):
         return _EXPECTED_OF_SEVERAL[str(place[0])]
     expected = _EXPECTED_TYPE.get(error_type, "of another type")
     if error_type == "float_type" and ("box" in place[:-1] or place[0] in _CONDITIONS):
@@ -207,9 +218,9 @@ def _kind(model: type[Definition]) -> str:
 
 
 def _path(place: tuple[int | str, ...]) -> str:
-    """Return ("region", "box", "x", 0) as "region.box.x[0]", cut to 60 characters."""
+    """Return ("region", "box", "x", 0) as "region.box.x[0]", cut to `LONGEST_PATH`."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).removeprefix(".")
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return text if len(text) <= LONGEST_PATH else f"{text[: LONGEST_PATH - 3]}..."
 
 
 def _check_together(definition: Definition) -> None:

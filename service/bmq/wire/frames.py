@@ -161,29 +161,19 @@ def unpack_commands(frame: bytes | memoryview) -> list[Command]:
     return [command for command in commands if command is not None]
 
 
-def pack_dead_letters(
-    feed: str,
-    keys: pa.Array,
-    values: pa.Array,
-    topics: pa.Array,
-    partitions: pa.Array,
-    offsets: pa.Array,
-    codes: Sequence[str],
-    messages: Sequence[str],
-) -> bytes:
-    """Return bad records of one feed as a frame: the original bytes, their position in Kafka, code and message."""
-    columns = (keys, values, topics, partitions, offsets)
-    return _pack(
-        pa.record_batch(
-            [
-                *(column.cast(field.type) for column, field in zip(columns, _DEAD_LETTERS, strict=False)),
-                pa.array(codes, pa.string()),
-                pa.array(messages, pa.string()),
-                pa.repeat(feed, len(codes)),
-            ],
-            schema=_DEAD_LETTERS,
-        )
-    )
+def pack_dead_letters(feed: str, *columns: pa.Array | Sequence[str]) -> bytes:
+    """Return bad records of one feed as a frame: the original bytes, their position in Kafka, code and message.
+
+    Parameters
+    ----------
+    columns : the columns of the frame but `feed`, in the order of `unpack_dead_letters`.
+    """
+    with_feed = (*columns, pa.repeat(feed, len(columns[0])))
+    packed = [
+        column.cast(field.type) if isinstance(column, pa.Array) else pa.array(column, field.type)
+        for column, field in zip(with_feed, _DEAD_LETTERS, strict=True)
+    ]
+    return _pack(pa.record_batch(packed, schema=_DEAD_LETTERS))
 
 
 def unpack_dead_letters(frame: bytes | memoryview) -> pa.RecordBatch:

@@ -9,6 +9,7 @@ from typing import NamedTuple, NoReturn
 
 from bmq.errors import DeadLetterCode
 from bmq.records import Feed
+from bmq.records.plane import EAST, LARGEST_DEGREES, WEST
 from bmq.wire.attributes import attribute_text, concat_attributes
 from bmq.wire.event_times import LAST_EVENT_TIME_MS, finite, read_event_time, refuse_missing
 from bmq.wire.fault_texts import refuse, shown
@@ -18,8 +19,6 @@ from bmq.wire.record_formats import RECORD_FORMATS
 from bmq.wire.record_texts import read_text
 
 MAX_ID_BYTES = 1024  # every event of a stream carries its id; a longer id is a mistake of the producer
-MAX_LONGITUDE_DEG = 180.0
-MAX_LATITUDE_DEG = 90.0
 
 
 class ExactReading(NamedTuple):
@@ -166,8 +165,7 @@ def _dimension(name: str, value: object) -> float:
 
 def _on_the_globe(feed: Feed, degrees: tuple[float, ...]) -> tuple[float, ...]:
     """Check the range of longitude and latitude and return them; longitude 180 becomes -180, the same meridian."""
-    limits = (MAX_LONGITUDE_DEG, MAX_LATITUDE_DEG)
-    for name, number, limit in zip(feed.dimensions, degrees, limits, strict=True):
+    for name, number, limit in zip(feed.dimensions, degrees, LARGEST_DEGREES, strict=True):
         if abs(number) > limit:
             refuse(
                 DeadLetterCode.OUT_OF_RANGE,
@@ -175,4 +173,4 @@ def _on_the_globe(feed: Feed, degrees: tuple[float, ...]) -> tuple[float, ...]:
                 "degrees; send degrees, and name the longitude first in dimensions",
             )
     longitude, latitude = degrees
-    return (-MAX_LONGITUDE_DEG if longitude == MAX_LONGITUDE_DEG else longitude), latitude
+    return (WEST if longitude == EAST else longitude), latitude

@@ -16,9 +16,10 @@ from bmq.kernels.text.json_skip import LONG_NUMBER, NUMBER, TEXT
 from bmq.kernels.text.plain_records import gather_attributes, gather_texts, read_times
 from bmq.records import Attributes, Bools, Bytes, Feed, Float64s, Int8s, Int64s, TimeUnit
 from bmq.records.attribute_texts import with_each_text_once
+from bmq.records.plane import EAST, POLE, WEST
 from bmq.wire.event_times import FIRST_EVENT_TIME_MS, LAST_EVENT_TIME_MS, range_of_numbers
 from bmq.wire.feed_fields import KEY, scanned_fields
-from bmq.wire.readings_exact import MAX_ID_BYTES, MAX_LATITUDE_DEG, MAX_LONGITUDE_DEG
+from bmq.wire.readings_exact import MAX_ID_BYTES
 from bmq.wire.record_formats import RECORD_FORMATS
 
 
@@ -139,8 +140,8 @@ class FastDecoder:
         numbers = scan.numbers[: self._n_dimensions]
         if self._feed.lonlat:
             longitudes, latitudes = numbers
-            plain &= (np.abs(longitudes) <= MAX_LONGITUDE_DEG) & (np.abs(latitudes) <= MAX_LATITUDE_DEG)
-            longitudes[longitudes == MAX_LONGITUDE_DEG] = -MAX_LONGITUDE_DEG
+            plain &= (np.abs(longitudes) <= EAST) & (np.abs(latitudes) <= POLE)
+            longitudes[longitudes == EAST] = WEST
         attributes = self._read_attributes(scan, plain, values.bytes) if self._feed.attributes else None
         return PlainReadings(plain, id_begins, id_ends, id_bytes, times, numbers, attributes)
 

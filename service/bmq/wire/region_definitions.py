@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 
 from bmq.errors import ControlCode, ControlError
 from bmq.records import Feed, Region
+from bmq.records.plane import EAST, LARGEST_DEGREES, POLE, WEST
 from bmq.wire import definition_models as models
 from bmq.wire.condition_models import Bounds
 from bmq.wire.fault_texts import shorten, suggestion
 from bmq.wire.shape_definitions import read_shape, wrapped_box
 
 _LARGEST = sys.float_info.max
-_LARGEST_DEGREES = (180.0, 90.0)  # of longitude, of latitude
 
 
 def check_dimensions(regions: Iterable[models.Region], feed: Feed) -> None:
@@ -66,7 +66,7 @@ def read_interval(dimension: str, interval: Sequence[float | None], bounds: Boun
     if not feed.lonlat:
         return _half_open(dimension, interval, bounds)
     of_longitude = dimension == feed.dimensions[0]
-    _check_degrees(dimension, interval, _LARGEST_DEGREES[0 if of_longitude else 1])
+    _check_degrees(dimension, interval, LARGEST_DEGREES[0 if of_longitude else 1])
     return (_half_open_longitudes if of_longitude else _half_open_latitudes)(dimension, interval, bounds)
 
 
@@ -139,9 +139,9 @@ def _half_open_latitudes(dimension: str, interval: Sequence[float | None], bound
     """Return (south, north); an unbounded end becomes the pole, which belongs to the box."""
     (lo, hi), (opening, closing) = interval, bounds
     if lo is None:
-        lo, opening = -90.0, "["
+        lo, opening = -POLE, "["
     if hi is None:
-        hi, closing = 90.0, "]"
+        hi, closing = POLE, "]"
     return _half_open(dimension, (lo, hi), opening + closing)
 
 
@@ -154,18 +154,18 @@ def _half_open_longitudes(dimension: str, interval: Sequence[float | None], boun
     antimeridian.
     """
     (lo, hi), (opening, closing) = interval, bounds
-    if lo == 180.0:
-        lo, hi = -180.0, -180.0 if hi == 180.0 else hi
+    if lo == EAST:
+        lo, hi = WEST, WEST if hi == EAST else hi
     if lo is None:
-        lo, opening = -180.0, "["
+        lo, opening = WEST, "["
     if hi is None:
-        hi, closing = 180.0, ")"
-    if lo == -180.0 and hi == 180.0 and (opening, closing) != ("(", ")"):
+        hi, closing = EAST, ")"
+    if lo == WEST and hi == EAST and (opening, closing) != ("(", ")"):
         return -math.inf, math.inf
-    if hi == 180.0 and closing == "]":
-        hi = -180.0
-    elif lo > hi == -180.0 and closing == ")":
-        hi = 180.0
+    if hi == EAST and closing == "]":
+        hi = WEST
+    elif lo > hi == WEST and closing == ")":
+        hi = EAST
     if lo <= hi:
         return _half_open(dimension, (lo, hi), opening + closing)
     west = math.nextafter(lo, math.inf) if opening == "(" else lo

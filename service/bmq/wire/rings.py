@@ -16,11 +16,12 @@ import numpy as np
 
 from bmq.errors import ControlCode, ControlError
 from bmq.records import Feed, Float64s, Int64s
+from bmq.records.plane import EAST, HALF_TURN, LARGEST_DEGREES, PLANE, POLE, TURN, WEST
 from bmq.wire.fault_texts import shorten
 
 # The product of two differences of coordinates must be finite, and no map needs larger numbers.
 LARGEST_COORDINATE = 1e150
-LARGEST_DEGREES = (180.0, 90.0)
+SMALLEST_RING = 3  # different vertices
 
 
 def read_polygon(rings: Sequence[Any], paths: Sequence[str], feed: Feed, more: bool = False) -> list[Float64s]:
@@ -54,18 +55,18 @@ def read_polygon(rings: Sequence[Any], paths: Sequence[str], feed: Feed, more: b
     if not feed.lonlat:
         return closed
     turns = [_turns(ring, path) for ring, path in zip(closed, paths, strict=True)]
-    wests = [float((ring[:, 0] + 360.0 * turn).min()) for ring, turn in zip(closed, turns, strict=True)]
-    first = -math.floor((wests[0] + 180.0) / 360.0)
+    wests = [float((ring[:, 0] + TURN * turn).min()) for ring, turn in zip(closed, turns, strict=True)]
+    first = -math.floor((wests[0] - WEST) / TURN)
     for ring, turn, west in zip(closed, turns, wests, strict=True):
         # A hole begins no further west than its polygon, and less than one turn east of that.
-        shift = first if ring is closed[0] else math.ceil((wests[0] + 360.0 * first - west) / 360.0)
-        ring[:, 0] += 360.0 * (turn + shift)
+        shift = first if ring is closed[0] else math.ceil((wests[0] + TURN * first - west) / TURN)
+        ring[:, 0] += TURN * (turn + shift)
     return closed
 
 
 def read_position(value: Any, path: str, feed: Feed, more: bool = False) -> tuple[float, float]:
     """Return x and y of one position; ``more`` and errors as in `read_polygon`."""
-    if not isinstance(value, list) or len(value) < 2 or (len(value) > 2 and not more):
+    if not isinstance(value, list) or len(value) < PLANE or (len(value) > PLANE and not more):
         raise wrong_type(value, path, "a list of two numbers" + (" or more" if more else ""))
     x, y = read_number(value[0], path), read_number(value[1], path)
     if feed.lonlat:
@@ -109,9 +110,10 @@ def _read_ring(ring: Any, path: str, feed: Feed, more: bool) -> Float64s:
     if not isinstance(ring, list):
         raise wrong_type(ring, path, "a list of positions")
     positions = [read_position(position, f"{path}[{k}]", feed, more) for k, position in enumerate(ring)]
-    if len(set(positions)) < 3:
+    if len(set(positions)) < SMALLEST_RING:
         raise bad_region(
-            f"Field '{path}' is {shorten(ring)}, but a ring has at least 3 different vertices. Add the others."
+            f"Field '{path}' is {shorten(ring)}, but a ring has at least {SMALLEST_RING} different vertices. "
+            "Add the others."
         )
     if positions[0] != positions[-1]:
         positions.append(positions[0])
@@ -121,7 +123,7 @@ def _read_ring(ring: Any, path: str, feed: Feed, more: bool) -> Float64s:
 def _beyond(value: Any, path: str, feed: Feed) -> ControlError:
     if not feed.lonlat:
         rule = f"but coordinates are at most {LARGEST_COORDINATE:g}. Write a smaller number."
-    elif abs(value[1]) == 90.0 and abs(value[0]) <= 180.0:
+    elif abs(value[1]) == POLE and abs(value[0]) <= EAST:
         rule = "which is a pole, and no shape may hold or touch one. Stay below it, or use region.box with latitudes."
     else:
         rule = "but longitudes are from -180 to 180 and latitudes between -90 and 90. Write degrees in this order."
@@ -131,7 +133,7 @@ def _beyond(value: Any, path: str, feed: Feed) -> ControlError:
 def _turns(ring: Float64s, path: str) -> Int64s:
     """Return for each vertex of a closed ring how many times 360 degrees must be added to its longitude."""
     steps = np.diff(ring[:, 0])
-    half = np.flatnonzero(np.abs(steps) == 180.0)
+    half = np.flatnonzero(np.abs(steps) == HALF_TURN)
     if half.size:
         before, after = ring[half[0]].tolist(), ring[half[0] + 1].tolist()
         raise bad_region(
@@ -139,7 +141,7 @@ def _turns(ring: Float64s, path: str) -> Int64s:
             "that both ways are equally short. Put a vertex between them."
         )
     turns = np.zeros(len(ring), dtype=np.int64)
-    np.cumsum(np.where(steps > 180.0, -1, np.where(steps < -180.0, 1, 0)), out=turns[1:])
+    np.cumsum(np.where(steps > HALF_TURN, -1, np.where(steps < -HALF_TURN, 1, 0)), out=turns[1:])
     if turns[-1]:
         raise bad_region(
             f"The ring '{path}' goes once around a pole, and no shape may hold one. Use region.box with latitudes, "

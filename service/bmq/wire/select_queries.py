@@ -13,6 +13,7 @@ from itertools import product
 
 from bmq.errors import ControlCode, ControlError
 from bmq.records import Feed, Kind, Region, RegionQuery
+from bmq.records.plane import EAST, WEST
 from bmq.wire.common_options import read_expires_at, read_where
 from bmq.wire.condition_models import Bounds
 from bmq.wire.definition_models import SelectDefinition
@@ -98,7 +99,7 @@ def _parts(interval: tuple[float, float]) -> list[tuple[float, float]]:
     if lo < hi:
         return [interval]
     # The interval crosses the antimeridian. The longitudes of readings are in [-180, 180).
-    return [part for part in ((lo, 180.0), (-180.0, hi)) if part[0] < part[1]]
+    return [part for part in ((lo, EAST), (WEST, hi)) if part[0] < part[1]]
 
 
 def in_one_order(regions: Iterable[Region]) -> tuple[Region, ...]:

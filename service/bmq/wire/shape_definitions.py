@@ -13,13 +13,13 @@ import shapely
 
 from bmq.errors import ControlCode, ControlError
 from bmq.records import Feed, Float64s, Region, Shape, ShapeKind
+from bmq.records.plane import EAST, LARGEST_DEGREES, PLANE, POLE, TURN, WEST
 from bmq.wire.covers import EARTH_RADIUS_METRES
 from bmq.wire.covers import region_covers as region_covers
 from bmq.wire.fault_texts import shorten, suggestion
 from bmq.wire.geojson import find_area
 from bmq.wire.rings import (
     LARGEST_COORDINATE,
-    LARGEST_DEGREES,
     bad_region,
     read_number,
     read_polygon,
@@ -51,7 +51,7 @@ def read_shape(kind: str, value: Any, feed: Feed, field: str = "region") -> Regi
         `bad_region`: the feed does not have exactly two dimensions; GeoJSON is no area, or has another `crs`; numbers
         are too large or not degrees; the rings do not enclose an area; the shape contains or touches a pole.
     """
-    if len(feed.dimensions) != 2:
+    if len(feed.dimensions) != PLANE:
         raise bad_region(
             f"Field '{field}.{kind}' is a shape, which needs two dimensions, but feed '{feed.name}' has "
             f"{len(feed.dimensions)}. Use {field}.box."
@@ -90,12 +90,12 @@ def wrapped_box(lo: Sequence[float], hi: Sequence[float], feed: Feed) -> Region:
                     "readings are. Write degrees in this range; a box from 170 to -170 crosses the antimeridian."
                 )
     # 180 and -180 are the same meridian, and readings have -180.
-    west = lo[0] if lo[0] < 180.0 else -180.0 if lo[0] == 180.0 else math.nextafter(-180.0, math.inf)
-    east = hi[0] if hi[0] != -180.0 else 180.0
+    west = lo[0] if lo[0] < EAST else WEST if lo[0] == EAST else math.nextafter(WEST, math.inf)
+    east = hi[0] if hi[0] != WEST else EAST
     if west < east:
         return Region((west, lo[1]), (east, hi[1]))
-    shifted = east + 360.0
-    if shifted - 360.0 < east:
+    shifted = east + TURN
+    if shifted - TURN < east:
         shifted = math.nextafter(shifted, math.inf)
     south, north = max(lo[1], -BEYOND_POLE), min(hi[1], BEYOND_POLE)
     ring = np.array([[west, south], [shifted, south], [shifted, north], [west, north], [west, south]])
@@ -121,8 +121,8 @@ def _read_circle(value: Any, feed: Feed, path: str) -> Region:
         return Region((x - reach, y - reach), (x + reach, y + reach), shape)
     angle = radius / EARTH_RADIUS_METRES
     height = math.degrees(angle) + CIRCLE_MARGIN
-    if abs(y) + height >= 90.0:
-        to_pole = math.radians(90.0 - abs(y)) * EARTH_RADIUS_METRES
+    if abs(y) + height >= POLE:
+        to_pole = math.radians(POLE - abs(y)) * EARTH_RADIUS_METRES
         raise bad_region(
             f"The circle of {radius:g} m around {shorten(members['center'])} reaches a pole, which is {to_pole:.0f} m "
             "away, and no shape may. Make the radius smaller, or use region.box with latitudes."
@@ -130,8 +130,8 @@ def _read_circle(value: Any, feed: Feed, path: str) -> Region:
     # The circle is widest at the latitude of the meridians that touch it, which is nearer to the pole than the centre.
     width = math.degrees(math.asin(math.sin(angle) / math.cos(math.radians(y)))) + CIRCLE_MARGIN
     west, east = x - width, x + width
-    if west < -180.0 or east >= 180.0:
-        west, east = -180.0, 180.0
+    if west < WEST or east >= EAST:
+        west, east = WEST, EAST
     return Region((west, y - height), (east, y + height), shape)
 
 
@@ -161,9 +161,9 @@ def _region(parts: Sequence[list[Float64s]], feed: Feed, path: str) -> Region:
     vertices = np.concatenate(rings).astype("<f8")
     (west, south), (east, north) = vertices.min(axis=0).tolist(), vertices.max(axis=0).tolist()
     east, north = math.nextafter(east, math.inf), math.nextafter(north, math.inf)
-    if feed.lonlat and east > 180.0:
+    if feed.lonlat and east > EAST:
         _check_on_globe(parts, polygons, path)
-        west, east = -180.0, 180.0
+        west, east = WEST, EAST
     starts = tuple(accumulate(map(len, rings), initial=0))
     return Region((west, south), (east, north), Shape(ShapeKind.POLYGON, vertices.tobytes(), starts, 0.0, feed.lonlat))
 
@@ -182,15 +182,15 @@ def _check_on_globe(parts: Sequence[list[Float64s]], polygons: Sequence[shapely.
     """Raise ControlError if a polygon, or two of them, overlap after a turn around the globe."""
     for rings in parts:
         width = float(np.ptp(rings[0][:, 0]))
-        if width > 360.0:
+        if width > TURN:
             raise bad_region(
                 f"Field '{path}' is {width:g} degrees wide, more than once around the globe. Split it, or correct it."
             )
-    is_over = [rings[0][:, 0].max() > 180.0 for rings in parts]
+    is_over = [rings[0][:, 0].max() > EAST for rings in parts]
     if not all(is_over):
         # Shift the parts that do not cross the antimeridian by 360 degrees, next to the parts that do.
         shifted = [
-            polygon if over else shapely.transform(polygon, lambda vertices: vertices + np.array([360.0, 0.0]))
+            polygon if over else shapely.transform(polygon, lambda vertices: vertices + np.array([TURN, 0.0]))
             for polygon, over in zip(polygons, is_over, strict=True)
         ]
         _check_valid(shapely.MultiPolygon(shifted), path)

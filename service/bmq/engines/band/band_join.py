@@ -15,6 +15,7 @@ from bmq.engines.band.query_groups import BandQueries
 from bmq.kernels.band.band_changes import Side, change_values, count_or_write_pairs
 from bmq.kernels.band.sorted_values import BLOCK, Blocks, in_order
 from bmq.records import Bools, Float64s, Int8s, Int32s, Int64s
+from bmq.records.column_records import concat
 
 T = TypeVar("T", bound=np.generic)
 Entries = tuple[Int64s, Float64s, Int32s]  # keys, values and streams of a side, in order
@@ -138,10 +139,9 @@ class BandJoin:
             left, right = self._sides
             self._ordered = (in_order(left.blocks), in_order(right.blocks))
         none: Int32s = np.empty(0, dtype=np.int32)
-        found = [(none, none, none), *(self._pairs_of(slot, *self._ordered) for slot in slots.tolist())]
-        return BandPairs(*(np.concatenate(column) for column in zip(*found, strict=True)))
+        return concat([BandPairs(none, none, none), *(self._pairs_of(slot, *self._ordered) for slot in slots.tolist())])
 
-    def _pairs_of(self, slot: int, left: Entries, right: Entries) -> tuple[Int32s, Int32s, Int32s]:
+    def _pairs_of(self, slot: int, left: Entries, right: Entries) -> BandPairs:
         lo, hi = self._queries.lo[slot], self._queries.hi[slot]
         # right - left is left - right with the other sign, to the last bit, so the sides may be swapped.
         is_turned = left[0].size > right[0].size
@@ -156,7 +156,7 @@ class BandJoin:
             room = n
         own, other = ids[out[0, :n]], other_ids[out[1, :n]]
         of_left, of_right = (other, own) if is_turned else (own, other)
-        return np.full(n, slot, dtype=np.int32), of_left, of_right
+        return BandPairs(np.full(n, slot, dtype=np.int32), of_left, of_right)
 
     def _make_room(self, side: int, n_streams: int) -> None:
         old = self._sides[side]

@@ -16,13 +16,13 @@ from bmq.engines.feed.feed_tables import FeedTables
 from bmq.engines.feed.pass_events import find_passes
 from bmq.engines.feed.slot_events import Events, When, emit_order, some_events
 from bmq.engines.feed.stream_expiry import find_silences
-from bmq.engines.feed.tracked_regions import events_of_trackings, items_of_crossings, items_of_ends
+from bmq.engines.feed.tracked_regions import items_of_crossings, items_of_ends
 from bmq.engines.feed.watched_regions import Steps
 from bmq.engines.stage_result import StageResult
 from bmq.index.base import Moves, concat_moves
 from bmq.index.stream_table import Chained
 from bmq.records import Crossings, Family, Int8s, Int32s, Int64s, Readings, Reason, RegionQuery, are_of_family
-from bmq.records.column_records import as_one
+from bmq.records.column_records import as_one, take
 
 
 def advance(tables: FeedTables, readings: Readings | None, settled: int) -> StageResult:
@@ -119,7 +119,7 @@ def _levels(tables: FeedTables, steps: Steps | None) -> Moves | None:
 
 def _emit_plain(tables: FeedTables, chained: Chained, moves: Moves, readings: Readings | None) -> Crossings:
     order = _order_at_readings(tables, moves)
-    events = _at_readings(chained, _chosen(moves, order), tables.queries.kinds, tables.n_dims)
+    events = _at_readings(chained, take(moves, order), tables.queries.kinds, tables.n_dims)
     return to_crossings(tables, tables.without_silent(events), chained, readings)
 
 
@@ -136,10 +136,6 @@ def _order_at_readings(tables: FeedTables, moves: Moves) -> Int64s:
         ranks = tables.queries.order_by_id(moves.queries[among])
         order[tied] = among[np.argsort((3 * moves.rows[among].astype(np.int64) + sorts) << 32 | ranks)]
     return order
-
-
-def _chosen(moves: Moves, rows: Int64s) -> Moves:
-    return Moves(moves.rows[rows], moves.queries[rows], moves.signs[rows], moves.visits)
 
 
 def _at_readings(chained: Chained, moves: Moves, kinds: Int8s, n_dims: int) -> Events:
@@ -209,7 +205,7 @@ def _emit_all(
         streams = tables.streams
         of_trackings = tables.trackings.run(as_one([items, *ends]), settled, streams.last_times, streams.lags)
         n_suppressed = of_trackings.n_suppressed
-        emitted.append(events_of_trackings(of_trackings))
+        emitted.append(of_trackings.events)
     events = as_one(emitted)  # 6
     events = events.where(emit_order(events, tables.queries.order_by_id(events.queries)))
     return tables.without_silent(events), [tables.queries.query(slot) for _, slot in dues], n_suppressed, visit_numbers

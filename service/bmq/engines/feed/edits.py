@@ -8,11 +8,11 @@ This module reads no readings: it compares the old definition with the new one a
 
 import numpy as np
 
+from bmq.engines.feed.endings import TrackingMoments
 from bmq.engines.feed.feed_tables import FeedTables
 from bmq.engines.feed.query_table import NO_SLOT
 from bmq.engines.feed.slot_events import Events, When, some_events
-from bmq.engines.feed.tracked_regions import events_of_trackings
-from bmq.engines.tracking.tracking_items import TrackingItems
+from bmq.engines.feed.tracked_regions import items_at
 from bmq.engines.tracking.trackings import AT_READING, EMITTED, END, IN, NO, SILENT
 from bmq.records import NEVER, Initial, Int8s, Int32s, Kind, Reason, RegionQuery, Sign
 
@@ -114,11 +114,11 @@ def _make_plain(tables: FeedTables, slot: int, query_id: str) -> Events:
 
     Its silent members go on as `SilentMembers`.
     """
-    events = tables.trackings.flush(slot)
+    events = tables.trackings.flush(slot).events
     streams, visits, _ = tables.trackings.rows_of(slot)
     tables.trackings.forget(slot)
     tables.silent.begin_all(query_id, _texts(tables, streams[visits == SILENT]))
-    return events_of_trackings(events)
+    return events
 
 
 def _change_members(
@@ -212,22 +212,14 @@ def _events_at_rest(tables: FeedTables, slot: int, streams: Int32s, sign: Sign, 
 
 def _run_at_rest(tables: FeedTables, slot: int, streams: Int32s, action: int, reason: Reason) -> Events:
     """Apply ``action`` to the trackings of ``streams`` at their last readings; return the events."""
-    n = streams.size
-    times = tables.streams.last_times[streams]
-    items = TrackingItems(
-        queries=np.full(n, slot, dtype=np.int32),
-        streams=streams.astype(np.int32),
-        moments=times,
-        classes=np.full(n, AT_READING, dtype=np.int8),
-        actions=np.full(n, action, dtype=np.int8),
-        reasons=np.full(n, reason, dtype=np.int8),
-        event_times=times,
-        ordinals=tables.streams.ordinals[streams],
-        rows=np.full(n, -1, dtype=np.int32),
-        passes=np.zeros(n, dtype=np.int32),
-        values=np.ascontiguousarray(tables.streams.values[: tables.n_dims, streams]),
+    at = TrackingMoments(
+        np.full(streams.size, slot, dtype=np.int32),
+        streams.astype(np.int32),
+        tables.streams.last_times[streams],
+        tables.streams.ordinals[streams],
+        tables.streams.values[: tables.n_dims, streams],
     )
-    return events_of_trackings(tables.trackings.run(items, NEVER))
+    return tables.trackings.run(items_at(at, AT_READING, action, reason), NEVER).events
 
 
 def _end_silent(tables: FeedTables, query_id: str, left: Int32s) -> Int32s:

@@ -20,12 +20,13 @@ from bmq.records import Float64s, Int32s, Int64s, Reason, Sign
 
 
 @dataclass(frozen=True, slots=True)
-class TrackingEnds:
-    """The (query, stream) whose trackings end, if they have one: columns of n, values float64[d, n]."""
+class TrackingMoments:
+    """The (query, stream) whose trackings begin or end, if they have one: columns of n, values float64[d, n]."""
 
     queries: Int32s
     streams: Int32s
     moments: Int64s
+    ordinals: Int32s
     values: Float64s
 
 
@@ -34,7 +35,7 @@ class Endings:
     """The effects of ended queries: the leaves of plain queries, and the ends of trackings."""
 
     leaves: list[Events]
-    tracking_ends: list[TrackingEnds]
+    tracking_ends: list[TrackingMoments]
 
 
 def end_queries(
@@ -118,7 +119,9 @@ def _endings(
     if tracked:
         queries, streams = _as_columns(tracked)
         moments = due_by_slot[queries]
-        tracking_ends.append(TrackingEnds(queries, streams, moments, _values_at(tables, streams, moments, chained)))
+        ordinals = np.zeros(queries.size, dtype=np.int32)
+        values = _values_at(tables, streams, moments, chained)
+        tracking_ends.append(TrackingMoments(queries, streams, moments, ordinals, values))
     return Endings(leaves, tracking_ends)
 
 

@@ -8,6 +8,7 @@ from bmq.engines.feed.slot_events import Events, When, no_events, some_events
 from bmq.engines.feed.watched_regions import Steps
 from bmq.index.stream_table import Chained
 from bmq.records import Bools, Float64s, Int32s, Int64s, Reason, Sign
+from bmq.records.plane import EAST, TURN, WEST
 
 
 def find_passes(tables: FeedTables, chained: Chained, steps: Steps) -> tuple[Events, Int32s]:
@@ -90,6 +91,6 @@ def _points(tables: FeedTables, previous: Float64s, current: Float64s, fractions
     way[0] = short_way(way[0])
     points = previous + way * fractions
     # Back into [-180, 180) if the way crosses the antimeridian.
-    points[0] -= 360.0 * (points[0] >= 180.0)
-    points[0] += 360.0 * (points[0] < -180.0)
+    points[0] -= TURN * (points[0] >= EAST)
+    points[0] += TURN * (points[0] < WEST)
     return points

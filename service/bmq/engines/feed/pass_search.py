@@ -20,6 +20,7 @@ from bmq.index.region_index import Areas
 from bmq.kernels.shape.line_stretches import DOUBT, SHORTEST, globe_stretches, polygon_stretches
 from bmq.kernels.shape.shape_tests import EARTH_RADIUS_METRES
 from bmq.records import Bools, Float64s, IndexKind, Int32s, Int64s, Region, Shape, ShapeKind
+from bmq.records.plane import HALF_TURN, TURN
 
 _BOX, _POLYGON, _CIRCLE, _CIRCLE_ON_GLOBE = 0, 1, 2, 3
 # Of the region in a query slot: its form, the number of its shape, and its bounding box.
@@ -152,7 +153,7 @@ class Passes:
         lines[:, 2] = short_way(lines[:, 2])
         rows, slots, found = self._near(lines)
         parts = [(rows, slots, found)]
-        for turn in (-360.0, 360.0):
+        for turn in (-TURN, TURN):
             rows, slots, found = self._near(lines + np.array([turn, 0.0, 0.0, 0.0]))
             # A region of all longitudes was found for the line as it is.
             bounded = np.isfinite(self._looks["box"][slots, 0])
@@ -197,7 +198,7 @@ def _halved(numbers: Float64s) -> Float64s:
 def short_way(degrees: Float64s) -> Float64s:
     """Return differences of longitudes the short way round, in [-180, 180]; a difference of half a turn stays."""
     # Not by a remainder, which would round the differences that are short already.
-    shorter: Float64s = np.where(np.abs(degrees) > 180.0, degrees - np.copysign(360.0, degrees), degrees)
+    shorter: Float64s = np.where(np.abs(degrees) > HALF_TURN, degrees - np.copysign(TURN, degrees), degrees)
     return shorter
 
 

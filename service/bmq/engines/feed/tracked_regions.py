@@ -1,4 +1,4 @@
-"""Turn crossings of regions into items of trackings, and the events of trackings into `slot_events.Events`.
+"""Turn crossings of regions into items of trackings.
 
     region entered          ──► IN
     region left             ──► OUT     if the query has no exit region
@@ -9,18 +9,17 @@ The module knows which slot belongs to which region. It does not know what a tra
 """
 
 from collections.abc import Sequence
-from dataclasses import fields
 
 import numpy as np
 
-from bmq.engines.feed.endings import TrackingEnds
+from bmq.engines.feed.endings import TrackingMoments
 from bmq.engines.feed.feed_tables import FeedTables
 from bmq.engines.feed.query_table import NO_SLOT
 from bmq.engines.feed.slot_events import Events, When
 from bmq.engines.feed.stream_expiry import Expiries
-from bmq.engines.tracking.tracking_items import TrackingEvents, TrackingItems
+from bmq.engines.tracking.tracking_items import TrackingItems
 from bmq.engines.tracking.trackings import AT_QUERY_EXPIRY, AT_READING, AT_STREAM_EXPIRY, END, IN, OUT
-from bmq.records import Float64s, Int32s, Int64s, Reason
+from bmq.records import Int32s, Reason
 
 
 def items_of_crossings(tables: FeedTables, events: Events) -> TrackingItems:
@@ -51,16 +50,13 @@ def items_of_crossings(tables: FeedTables, events: Events) -> TrackingItems:
 
 
 def items_of_ends(
-    tables: FeedTables, items: TrackingItems, expiries: Expiries, tracking_ends: Sequence[TrackingEnds]
+    tables: FeedTables, items: TrackingItems, expiries: Expiries, tracking_ends: Sequence[TrackingMoments]
 ) -> list[TrackingItems]:
     """Return the ends of the trackings of streams that fell silent, and of queries that ended.
 
     The ends include the trackings that this batch may begin; an end without a tracking does nothing.
     """
-    ends = [
-        _ends(end.queries, end.streams, end.moments, AT_QUERY_EXPIRY, Reason.QUERY_EXPIRED, end.values)
-        for end in tracking_ends
-    ]
+    ends = [items_at(end, AT_QUERY_EXPIRY, END, Reason.QUERY_EXPIRED) for end in tracking_ends]
     if not expiries.streams.size:
         return ends
     queries, streams = _trackings_of(tables, np.unique(expiries.streams), items)
@@ -73,17 +69,10 @@ def items_of_ends(
     rows = order[first[which] + within]
     of_query = tables.queries.stream_ttls[queries[which]] == expiries.ttls[rows]
     which, rows = which[of_query], rows[of_query]
-    ends.append(
-        _ends(
-            queries[which],
-            streams[which],
-            expiries.moments[rows],
-            AT_STREAM_EXPIRY,
-            Reason.STREAM_EXPIRED,
-            expiries.values[:, rows],
-            expiries.ordinals[rows],
-        )
+    at = TrackingMoments(
+        queries[which], streams[which], expiries.moments[rows], expiries.ordinals[rows], expiries.values[:, rows]
     )
+    ends.append(items_at(at, AT_STREAM_EXPIRY, END, Reason.STREAM_EXPIRED))
     return ends
 
 
@@ -97,33 +86,19 @@ def _trackings_of(tables: FeedTables, streams: Int32s, items: TrackingItems) -> 
     return (keys >> 32).astype(np.int32), keys.astype(np.int32)
 
 
-def events_of_trackings(emitted: TrackingEvents) -> Events:
-    """Return what the trackings emitted, as events."""
-    columns = {field.name: getattr(emitted, field.name) for field in fields(Events) if field.name != "whens"}
-    return Events(whens=emitted.classes, **columns)  # `When` and the classes of trackings are the same numbers
-
-
-def _ends(
-    queries: Int32s,
-    streams: Int32s,
-    moments: Int64s,
-    moment_class: int,
-    reason: Reason,
-    values: Float64s,
-    ordinals: Int32s | None = None,
-) -> TrackingItems:
-    n = queries.size
-    zeros: Int32s = np.zeros(n, dtype=np.int32)
+def items_at(at: TrackingMoments, moment_class: int, action: int, reason: Reason) -> TrackingItems:
+    """Return items of one class, action and reason, which no reading of the batch caused."""
+    n = at.queries.size
     return TrackingItems(
-        queries=queries,
-        streams=streams,
-        moments=moments,
+        queries=at.queries,
+        streams=at.streams,
+        moments=at.moments,
         classes=np.full(n, moment_class, dtype=np.int8),
-        actions=np.full(n, END, dtype=np.int8),
+        actions=np.full(n, action, dtype=np.int8),
         reasons=np.full(n, reason, dtype=np.int8),
-        event_times=moments,
-        ordinals=zeros if ordinals is None else ordinals,
+        event_times=at.moments,
+        ordinals=at.ordinals,
         rows=np.full(n, -1, dtype=np.int32),
-        passes=zeros,
-        values=values,
+        passes=np.zeros(n, dtype=np.int32),
+        values=at.values,
     )

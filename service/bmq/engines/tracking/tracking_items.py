@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bmq.engines.event_columns import Events
 from bmq.kernels.tracking.tracking_events import EVENT, Items
 from bmq.kernels.tracking.tracking_rows import Records
 from bmq.records import NEVER, Float64s, Int8s, Int32s, Int64s, Kind
+from bmq.records.record_fields import fields_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,57 +43,26 @@ class TrackingItems:
 
 @dataclass(frozen=True, slots=True)
 class TrackingEvents:
-    """Events of trackings, as columns of n. Events of one tracking are in order; the trackings have no order.
+    """Events of trackings. Those of one tracking are in order; the trackings have no order.
 
     Attributes
     ----------
-    queries, streams : int32[n], slots.
-    moments : int64[n], epoch ms at which the event is decided: the moment of the item, or the due of a pending
-        crossing.
-    classes : int8[n], the class of the item; FIRED if a pending crossing fired. FIRED comes after AT_READING and
-        before the other classes.
-    signs, reasons : int8[n], `Sign` and `Reason`.
-    kinds : int8[n], `Kind.number`.
-    event_times : int64[n], epoch ms.
-    ordinals : int32[n].
-    confirmed_times : int64[n], epoch ms; NEVER: the event needed no confirmation.
-    began : int64[n], epoch ms at which a transition began; NEVER in border events.
-    rows : int32[n], the row of the item; -1 if a pending crossing fired.
-    passes : int32[n], of the item; 0 if a pending crossing fired.
-    values : float64[d, n].
+    events : `whens` are the classes of the items, and CONFIRMED if a pending crossing fired. Then the row is -1, and
+        there is no pass.
     n_suppressed : the number of events that `cooldown` and `max_events` suppressed.
     """
 
-    queries: Int32s
-    streams: Int32s
-    moments: Int64s
-    classes: Int8s
-    signs: Int8s
-    reasons: Int8s
-    kinds: Int8s
-    event_times: Int64s
-    ordinals: Int32s
-    confirmed_times: Int64s
-    began: Int64s
-    rows: Int32s
-    passes: Int32s
-    values: Float64s
+    events: Events
     n_suppressed: int
-
-    def __len__(self) -> int:
-        return self.queries.size
-
-
-_DTYPES = ("i4", "i4", "i8", "i1", "i1", "i1", "i8", "i4", "i4", "i4", "f8")
 
 
 def as_columns(items: TrackingItems) -> Items:
     """Return the items for kernels, which are compiled for arrays that are contiguous and writable."""
     return Items(
-        *(
-            np.require(getattr(items, name), dtype, ("C_CONTIGUOUS", "WRITEABLE"))
-            for name, dtype in zip(Items._fields, _DTYPES, strict=True)
-        )
+        **{
+            field.name: np.require(getattr(items, field.name), field.dtype, ("C_CONTIGUOUS", "WRITEABLE"))
+            for field in fields_of(TrackingItems)
+        }
     )
 
 
@@ -106,7 +77,9 @@ def as_events(parts: list[tuple[Records, Float64s]], n_dims: int, n_suppressed: 
     columns = {name: np.ascontiguousarray(events[name]) for name in EVENT.names or ()}
     # Events of kernels have no kind. The kernels set `began` in the events of a pattern, and in no others.
     kinds = np.where(columns["began"] == NEVER, Kind.BORDER.number, Kind.TRANSITION.number).astype(np.int8)
-    return TrackingEvents(**columns, kinds=kinds, values=np.ascontiguousarray(values.T), n_suppressed=n_suppressed)
+    whens = columns.pop("classes")  # `When` and the classes of trackings are the same numbers
+    found = Events(**columns, whens=whens, kinds=kinds, values=np.ascontiguousarray(values.T))
+    return TrackingEvents(found, n_suppressed)
 
 
 def _concat(parts: list[tuple[Records, Float64s]], n_dims: int) -> tuple[Records, Float64s]:

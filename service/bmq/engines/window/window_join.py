@@ -8,6 +8,7 @@ The module knows rows and slots. The owner of a window removes readings from it;
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,14 +18,12 @@ from bmq.engines.window.window_search import CLUSTER, Costs, WindowSearch
 from bmq.index.base import MatchIndex
 from bmq.index.match.select_index import SelectIndex
 from bmq.records import NEVER, Bools, Int32s, Int64s, JoinQuery
+from bmq.records.column_records import concat, take
 
 __all__ = ["Window", "WindowJoin", "WindowPairs"]
 
 COSTS = Costs()
 ALL_GONE = 2**63 - 1  # the number of a reading that never comes
-
-
-_Found = tuple[Int32s, Int32s, Int32s]  # queries, left rows, right rows
 
 
 class WindowJoin:
@@ -131,8 +130,7 @@ class WindowJoin:
         windows = left, right
         self._boxes.settle()
         none: Int32s = np.empty(0, dtype=np.int32)
-        parts = [(none, none, none)]
-        visits = 0
+        parts = [WindowPairs(none, none, none, 0)]
         if self._boxes.n_live:
             conditions = WindowConditions(self._queries, self._has_where, windows, fits)
             left_since, right_since = self._since.min(axis=1).tolist()
@@ -140,14 +138,12 @@ class WindowJoin:
                 self._boxes, windows, (left_since, right_since), cluster=self._cluster, costs=self._costs
             )
             for held in search.held():
-                found = self._boxes.query_by_box[held.boxes], held.left_rows, held.right_rows
-                visits += held.visits
+                found = WindowPairs(self._boxes.query_by_box[held.boxes], held.left_rows, held.right_rows, held.visits)
                 for side, window in enumerate(windows):
-                    counts = window.first + found[1 + side] >= self._since[side][found[0]]
-                    found = _at(found, counts)
-                    found = _at(found, conditions.fit(side, found[0], found[1 + side]))
+                    found = _at(found, window.first + found.rows(side) >= self._since[side][found.queries])
+                    found = _at(found, conditions.fit(side, found.queries, found.rows(side)))
                 parts.append(found)
-        return WindowPairs(*_in_order(parts, windows), visits)
+        return replace(_in_order(concat(parts), windows), visits=sum(part.visits for part in parts))
 
     def keep(self, keep_from: Int64s, first: int, side: int, settled_other: int) -> int:
         """Return how many readings at the begin of a side's window no query needs any more.
@@ -176,20 +172,18 @@ class WindowJoin:
         assert (self._since[:, gone] == ALL_GONE).all()
 
 
-def _at(found: _Found, rows: Bools) -> _Found:
-    queries, left_rows, right_rows = found
-    return (queries, left_rows, right_rows) if rows.all() else (queries[rows], left_rows[rows], right_rows[rows])
+def _at(found: WindowPairs, rows: Bools) -> WindowPairs:
+    return found if rows.all() else take(found, rows)
 
 
-def _in_order(parts: list[_Found], windows: tuple[Window, Window]) -> _Found:
+def _in_order(found: WindowPairs, windows: tuple[Window, Window]) -> WindowPairs:
     """Return all pairs in the order of `WindowPairs`, each once: several boxes of a query may hold the same pair."""
-    queries, left_rows, right_rows = (np.concatenate([part[k] for part in parts]) for k in range(3))
-    left, right = windows[0].positions[left_rows], windows[1].positions[right_rows]
+    left, right = windows[0].positions[found.left_rows], windows[1].positions[found.right_rows]
     later = np.maximum(left, right)
     # The earlier readings of one later reading are all of one feed, so their rows are in order of their positions.
-    within = (queries.astype(np.int64) << 32) | np.where(left < right, left_rows, right_rows)
+    within = (found.queries.astype(np.int64) << 32) | np.where(left < right, found.left_rows, found.right_rows)
     order = np.argsort(within)
     order = order[np.argsort(later[order], kind="stable")]
     later, within = later[order], within[order]
     order = order[np.append(True, (later[1:] != later[:-1]) | (within[1:] != within[:-1]))[: order.size]]
-    return queries[order], left_rows[order], right_rows[order]
+    return take(found, order)

@@ -54,6 +54,10 @@ class WindowPairs:
     right_rows: Int32s
     visits: int
 
+    def rows(self, side: int) -> Int32s:
+        """Return the rows of the left window (0) or of the right one (1)."""
+        return (self.left_rows, self.right_rows)[side]
+
 
 class WindowConditions:
     """The conditions of queries for the readings of two windows; each condition is evaluated once, at its first use.

@@ -6,6 +6,7 @@ depend on the choice: every structure gives the same, so a wrong prediction cost
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -41,6 +42,25 @@ N_REGIONS, MOST_TILES = 4096, 64
 UNKNOWN_STEP = 0.1
 
 
+@dataclass(frozen=True, slots=True)
+class ChangeRule:
+    """When `Adaptive` replaces a structure; tests set the numbers low, so that structures change all the time.
+
+    Attributes
+    ----------
+    switch_factor, moves_between_looks, rebuild_ns : as the constants.
+    predicted_ns : what a move costs in a kind of structure.
+    """
+
+    switch_factor: float = SWITCH_FACTOR
+    moves_between_looks: int = MOVES_BETWEEN_LOOKS
+    rebuild_ns: float = REBUILD_NS
+    predicted_ns: Callable[[IndexKind, Workload], float] = move_ns
+
+
+DEFAULT_RULE = ChangeRule()
+
+
 def make_index(n_dims: int, kind: IndexKind = IndexKind.AUTO) -> Layered:
     """Return an empty border index for values of ``n_dims`` dimensions; ``kind`` has to fit them.
 
@@ -61,9 +81,7 @@ class Adaptive(Layered):
     ----------
     n_dims : number of dimensions of values and regions.
     growth, smallest_layer, room : as for `Layers`.
-    switch_factor, moves_between_looks, rebuild_ns : as the constants; tests set them low, so that structures
-        change all the time.
-    predicted_ns : what a move costs in a kind of structure.
+    rule : when a structure is replaced.
     """
 
     def __init__(
@@ -72,11 +90,8 @@ class Adaptive(Layered):
         *,
         growth: int = GROWTH,
         smallest_layer: int = SMALLEST_LAYER,
-        switch_factor: float = SWITCH_FACTOR,
-        moves_between_looks: int = MOVES_BETWEEN_LOOKS,
-        rebuild_ns: float = REBUILD_NS,
         room: float = ROOM,
-        predicted_ns: Callable[[IndexKind, Workload], float] = move_ns,
+        rule: ChangeRule = DEFAULT_RULE,
     ) -> None:
         # Room is for the grid, which one dimension has not.
         super().__init__(n_dims, growth=growth, smallest_layer=smallest_layer, room=room if n_dims > 1 else 0.0)
@@ -86,12 +101,9 @@ class Adaptive(Layered):
             if kind.fits(n_dims) and (kind is not IndexKind.BORDER_GRID or n_dims <= MOST_DIMS_OF_GRID)
         ]
         self._movement = _Movement(n_dims)
-        self._switch_factor = switch_factor
-        self._moves_between_looks = moves_between_looks
-        self._rebuild_ns = rebuild_ns
-        self._predicted_ns = predicted_ns
+        self._rule = rule
         self._n_moves = 0  # since the last look
-        self._moves_to_look = moves_between_looks
+        self._moves_to_look = rule.moves_between_looks
         self._on_trial = False
         self._visits: WeakKeyDictionary[BorderStructure, int] = WeakKeyDictionary()  # since the last look
         # By table and kind: a prediction that was too low, and how many times.
@@ -145,7 +157,7 @@ class Adaptive(Layered):
 
     def _look_again(self) -> None:
         """Replace the structures that have been too dear for long enough."""
-        self._moves_to_look, self._on_trial = self._moves_between_looks, False
+        self._moves_to_look, self._on_trial = self._rule.moves_between_looks, False
         for layer in self._layers:
             structure = layer.structure
             if structure is None:
@@ -155,18 +167,18 @@ class Adaptive(Layered):
             self._learn(layer.table, standing, predicted[standing], self._visits.pop(structure, 0) / self._n_moves)
             costs = self._mended(layer.table, predicted)
             best = min(costs, key=costs.__getitem__)
-            if costs[standing] <= self._switch_factor * costs[best]:
+            if costs[standing] <= self._rule.switch_factor * costs[best]:
                 self._excess_ns[structure] = 0.0
                 continue
             self._excess_ns[structure] += (costs[standing] - costs[best]) * self._n_moves
-            if self._excess_ns[structure] > self._rebuild_ns * len(layer.table):
+            if self._excess_ns[structure] > self._rule.rebuild_ns * len(layer.table):
                 layer.structure = self._build_as(best, layer.table)
         self._n_moves = 0
 
     def _predictions(self, table: PackedQueries) -> dict[IndexKind, float]:
         """Return what the model says of a move over ``table`` in each kind of structure, in nanoseconds."""
         workload = self._workload(table)
-        return {kind: self._predicted_ns(kind, workload) for kind in self._kinds}
+        return {kind: self._rule.predicted_ns(kind, workload) for kind in self._kinds}
 
     def _mended(self, table: PackedQueries, predicted: dict[IndexKind, float]) -> dict[IndexKind, float]:
         """Return the predictions, those multiplied that were too low over ``table`` before."""

@@ -15,6 +15,7 @@ from bmq.kernels.border import grid_cells as kernel
 from bmq.kernels.border.border_grid import crossed_queries
 from bmq.kernels.border.grid_cells import Cells, Entries, step_of
 from bmq.records import Bools, Float64s, Int32s
+from bmq.records.plane import PLANE
 
 # A strip is as wide as the mean side. Then a border is listed in 2 strips on average, and of two borders that a leg
 # looks at, one lies across it. This holds whatever the sides are, because the mean counts in both. In the plane, strips
@@ -130,7 +131,7 @@ def _cells(table: PackedQueries, axis: int, first: int) -> Cells:
     # The partner is the axis on which regions are smallest, so that the fewest lie across a strip.
     partner = min((k for k in range(table.regions.shape[1]) if k != axis), key=lambda k: float(table.mean_sides[k]))
     side = float(table.mean_sides[partner])
-    strips_per_side = STRIPS_PER_SIDE if table.regions.shape[1] == 2 else STRIPS_PER_SIDE_BEYOND_THE_PLANE
+    strips_per_side = STRIPS_PER_SIDE if table.regions.shape[1] == PLANE else STRIPS_PER_SIDE_BEYOND_THE_PLANE
     n_entries = 2 * len(table) * (strips_per_side + 1)
     # Not more strips than entries: where sides are tiny, thinner strips would only be empty.
     n_strips = min(strips_per_side / side, n_entries / ENTRIES_PER_CELL) if side > 0 else 1.0

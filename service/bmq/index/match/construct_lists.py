@@ -83,7 +83,7 @@ class ConstructLists:
         self._grid = grid
         n_cells_x, lengths_x = grid.axes[0].n_cells, lengths
         # An interval is a rectangle one cell high.
-        n_cells_y, lengths_y = (grid.axes[1].n_cells, lengths) if len(grid.axes) == 2 else (1, lengths[:1])
+        n_cells_y, lengths_y = (grid.axes[1].n_cells, lengths) if len(grid.axes) > 1 else (1, lengths[:1])
         self.constructs = self._number(n_cells_x, n_cells_y, lengths_x, lengths_y)
         if self.constructs.n_constructs > MAX_CONSTRUCTS or len(table) > kernel.MAX_ROWS:
             raise ValueError(

@@ -9,6 +9,8 @@ from enum import Enum
 
 import numpy as np
 
+from bmq.records.plane import PLANE
+
 
 class MatchKind(Enum):
     """The structures of which match indexes consist."""
@@ -19,7 +21,7 @@ class MatchKind(Enum):
 
     def fits(self, n_dims: int) -> bool:
         """Return whether this kind has a structure for values of ``n_dims`` dimensions."""
-        return n_dims <= 2 or self is not MatchKind.CONSTRUCTS
+        return n_dims <= PLANE or self is not MatchKind.CONSTRUCTS
 
 
 # Nanoseconds of a call for each term below. Fitted by `python -m bench.match_choice`, on one thread of an AMD EPYC.

@@ -17,6 +17,8 @@ from bmq.kernels.shape import shape_cells as kernel
 from bmq.kernels.shape.shape_grid import crossed_shapes
 from bmq.kernels.shape.shape_tests import POLYGON
 from bmq.records import Bools, Float64s, Int32s, Int64s, Region, Shape
+from bmq.records.column_records import take
+from bmq.records.plane import EAST, TURN
 
 # Cells on the mean side of the bounding boxes. Half as many made moves of a sixteenth of a side slower by a quarter.
 # Twice as many made moves of half a side slower by a tenth, and the lists twice as long.
@@ -217,7 +219,7 @@ class ShapeGrid:
         records = self._store.shapes.records
         for row in np.flatnonzero((table.slots >= 0) & (records["kind"][table.slots] == POLYGON)).tolist():
             ends = self._store.corners(table.slots[row])
-            ends[0] -= np.where(ends[0] >= 180.0, 360.0, 0.0) if self._store.on_globe else 0.0
+            ends[0] -= np.where(ends[0] >= EAST, TURN, 0.0) if self._store.on_globe else 0.0
             places = table.places_of(ends)
             for x, y in places.T.tolist():
                 yield step_of(y, self._n_rows) * self._n_columns + step_of(x, self._n_columns), row
@@ -235,7 +237,7 @@ def _shape_of_grid(table: PackedQueries) -> tuple[int, int]:
 def _held(store: ShapeStore, found: Moves, values: Float64s) -> Moves:
     """Return those of ``found``, by bounding boxes, whose shape holds its value ``values[:, found.rows]``, too."""
     held = store.holds(found.queries, values[:, found.rows])
-    return Moves(found.rows[held], found.queries[held], found.signs[held], found.visits)
+    return take(found, held)
 
 
 def _shape_of(region: Region) -> Shape:

@@ -72,10 +72,10 @@ def said(emitted: TrackingEvents) -> list[str]:
     return [
         f"{began}-{time}" if began != NEVER else f"{signs[sign]}{time}" + (f"/{sure}" if sure != NEVER else "")
         for sign, time, sure, began in zip(
-            emitted.signs.tolist(),
-            emitted.event_times.tolist(),
-            emitted.confirmed_times.tolist(),
-            emitted.began.tolist(),
+            emitted.events.signs.tolist(),
+            emitted.events.event_times.tolist(),
+            emitted.events.confirmed_times.tolist(),
+            emitted.events.began.tolist(),
             strict=True,
         )
     ]
@@ -116,15 +116,23 @@ def test_who_comes_back_in_time_has_not_been_away() -> None:
 def test_a_confirmed_event_has_the_value_and_the_ordinal_of_its_crossing_and_no_row() -> None:
     emitted = play(tracking(stay_for_ms=3), crossing(5, IN, value=2.5, ordinal=4), settled=9)
 
-    assert (emitted.values.tolist(), emitted.ordinals.tolist(), emitted.rows.tolist()) == ([[2.5]], [4], [-1])
-    assert (emitted.moments.tolist(), emitted.classes.tolist()) == ([8], [FIRED])
+    assert (emitted.events.values.tolist(), emitted.events.ordinals.tolist(), emitted.events.rows.tolist()) == (
+        [[2.5]],
+        [4],
+        [-1],
+    )
+    assert (emitted.events.moments.tolist(), emitted.events.whens.tolist()) == ([8], [FIRED])
 
 
 def test_a_crossing_that_does_not_wait_is_emitted_at_once_with_its_row() -> None:
     emitted = play(tracking(away_for_ms=3), crossing(5, IN, value=2.5))
 
     assert said(emitted) == ["+5"]
-    assert (emitted.rows.tolist(), emitted.moments.tolist(), emitted.classes.tolist()) == ([0], [5], [AT_READING])
+    assert (emitted.events.rows.tolist(), emitted.events.moments.tolist(), emitted.events.whens.tolist()) == (
+        [0],
+        [5],
+        [AT_READING],
+    )
 
 
 def test_what_waits_waits_as_long_as_the_new_options_say_from_when_it_began() -> None:
@@ -162,7 +170,7 @@ def test_at_one_moment_what_is_due_comes_after_the_readings_and_before_what_expi
     emitted = play(tracking(stay_for_ms=3), crossing(4, END, **expiry), crossing(1, IN), settled=20)
 
     assert said(emitted) == ["+1/4", "-4"]
-    assert emitted.classes.tolist() == [FIRED, AT_STREAM_EXPIRY]
+    assert emitted.events.whens.tolist() == [FIRED, AT_STREAM_EXPIRY]
     assert AT_READING < FIRED < AT_STREAM_EXPIRY < AT_QUERY_EXPIRY
 
 
@@ -265,7 +273,7 @@ def test_a_silent_member_leaves_without_a_word_and_is_like_any_other_then() -> N
 
     emitted = play(pairs, crossing(5, OUT), crossing(5, OUT, stream=1), crossing(10, IN), settled=20)
 
-    assert sorted(zip(emitted.streams.tolist(), said(emitted), strict=True)) == [(0, "+10"), (1, "-5/8")]
+    assert sorted(zip(emitted.events.streams.tolist(), said(emitted), strict=True)) == [(0, "+10"), (1, "-5/8")]
 
 
 # -- transitions --------------------------------------------------------------------------------------------
@@ -281,7 +289,7 @@ def test_in_then_out_is_a_visit_of_at_most_within() -> None:
     )
 
     assert said(emitted) == ["1-4"]
-    assert (emitted.values.tolist(), emitted.rows.tolist()) == ([[7.0]], [1])
+    assert (emitted.events.values.tolist(), emitted.events.rows.tolist()) == ([[7.0]], [1])
 
 
 def test_in_not_out_is_a_stay_emitted_when_within_is_over_with_the_value_that_came_in() -> None:
@@ -291,7 +299,7 @@ def test_in_not_out_is_a_stay_emitted_when_within_is_over_with_the_value_that_ca
     emitted = play(pairs, crossing(9, OUT), settled=9)
 
     assert said(emitted) == ["1-4"]
-    assert (emitted.values.tolist(), emitted.rows.tolist(), emitted.confirmed_times.tolist()) == (
+    assert (emitted.events.values.tolist(), emitted.events.rows.tolist(), emitted.events.confirmed_times.tolist()) == (
         [[7.0]],
         [-1],
         [NEVER],
@@ -323,7 +331,7 @@ def test_a_crossing_belongs_to_each_query_that_it_crosses() -> None:
 
     emitted = play(pairs, *(crossing(t, a, query=q) for q in range(3) for t, a in ((1, IN), (4, OUT))), settled=9)
 
-    assert sorted(zip(emitted.queries.tolist(), said(emitted), strict=True)) == [
+    assert sorted(zip(emitted.events.queries.tolist(), said(emitted), strict=True)) == [
         (0, "1-4"),
         (1, "1-2"),
         (2, "+1/3"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bmq.index.border.adaptive_border import MOVES_ON_TRIAL, Adaptive, make_index
+from bmq.index.border.adaptive_border import MOVES_ON_TRIAL, Adaptive, ChangeRule, make_index
 from bmq.index.border.border_costs import NS, Workload, move_ns, terms
 from bmq.index.border.structures import STRUCTURES, OneKind
 from bmq.records import IndexKind
@@ -15,7 +15,7 @@ N_STREAMS = 1_000
 
 def adaptive_over(n_dims: int, n_queries: int, side: float) -> Adaptive:
     """Return an index of cubes that lie evenly between 0 and 1."""
-    index = Adaptive(n_dims, moves_between_looks=N_STREAMS)
+    index = Adaptive(n_dims, rule=ChangeRule(moves_between_looks=N_STREAMS))
     lo = np.random.default_rng(1).uniform(0, 1, (n_dims, n_queries))
     index.register(np.arange(n_queries, dtype=np.int32), lo, lo + side)
     return index
@@ -121,7 +121,7 @@ def test_a_structure_that_looks_at_far_more_than_predicted_is_replaced_after_a_t
         return 1.0 if kind is IndexKind.SCAN else move_ns(kind, workload)
 
     rng = np.random.default_rng(1)
-    index = Adaptive(2, predicted_ns=wrong, rebuild_ns=0.0)
+    index = Adaptive(2, rule=ChangeRule(predicted_ns=wrong, rebuild_ns=0.0))
     lo = rng.uniform(0, 1, (2, 20_000))
     index.register(np.arange(20_000, dtype=np.int32), lo, lo + 0.01)
     before = rng.uniform(0, 1, (2, 2 * MOVES_ON_TRIAL))
@@ -139,7 +139,7 @@ def test_a_call_that_is_cut_for_a_look_gives_the_answer_of_one_that_is_not() -> 
     before = rng.uniform(0, 1, (2, n_moves))
     after = before + rng.normal(0, 0.1, before.shape)
     answers = []
-    for index in (Adaptive(2, moves_between_looks=1_000), OneKind(2, IndexKind.SCAN)):
+    for index in (Adaptive(2, rule=ChangeRule(moves_between_looks=1_000)), OneKind(2, IndexKind.SCAN)):
         index.register(np.arange(n_queries, dtype=np.int32), lo, lo + 0.1)
         moves = index.moves(np.arange(n_moves, dtype=np.int32), before, after)
         assert (np.diff(moves.rows) >= 0).all()
