@@ -247,6 +247,10 @@ class JobSection(Section):
     """Where feeds are read from on a new checkpoint. The control topic is always read from its beginning."""
     max_readings_per_batch: Whole = Field(400_000, ge=1)
     """The most records of all feeds together in one batch."""
+    on_data_loss: Literal["stop", "continue"] = "stop"
+    """What happens when Kafka no longer has readings that the service has not read: retention, a topic that was made
+    anew. `stop`: the service stops and names the place. `continue`: it goes on with what is there, counts the lost
+    offsets and writes a dead letter."""
     delivery: Annotated[Literal["at_least_once", "exactly_once"], _later("exactly_once")] = "at_least_once"
     """`exactly_once` is not built yet: refused."""
 

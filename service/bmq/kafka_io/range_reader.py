@@ -101,6 +101,15 @@ def read_range(connection: Connection, topic: str, partition: int, start: int, e
             time.sleep(_POLL_MS / 1000)
 
 
+def read_no_messages() -> None:
+    """Call each kernel of this module without a message, so that it is compiled before the first start."""
+    none, columns = np.zeros(0, dtype=np.int64), _Columns.empty(0)
+    describe_messages(none, 0, *columns.all())
+    starts, texts = _room(none)
+    copy_messages(none, starts, texts, starts, texts)
+    free_messages(none, 0)
+
+
 def _find_gap(connection: Connection, topic: str, partition: int, position: int) -> Gap | None:
     """Return what is gone at ``position``; None if the broker does not answer, or has the offset after all."""
     found = connection.watermarks(topic, partition, _ASK_MS)
@@ -135,14 +144,21 @@ class _Columns:
 
     @classmethod
     def empty(cls, n: int) -> "_Columns":
-        return cls(np.zeros(n, dtype=np.int32), *(np.zeros(n, dtype=np.int64) for _ in range(4)))
+        offsets, times, key_lengths, value_lengths = np.zeros((4, n), dtype=np.int64)
+        return cls(np.zeros(n, dtype=np.int32), offsets, times, key_lengths, value_lengths)
 
     def all(self) -> tuple[Int32s, Int64s, Int64s, Int64s, Int64s]:
         return self.faults, self.offsets, self.times, self.key_lengths, self.value_lengths
 
     def rows(self, rows: slice) -> "_Columns":
         """Return views of some rows."""
-        return _Columns(*(column[rows] for column in self.all()))
+        return _Columns(
+            self.faults[rows],
+            self.offsets[rows],
+            self.times[rows],
+            self.key_lengths[rows],
+            self.value_lengths[rows],
+        )
 
     def keep(self, is_kept: Bools) -> None:
         """Move the kept rows to the front."""

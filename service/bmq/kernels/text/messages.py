@@ -9,8 +9,8 @@ the struct (`rd_kafka_message_t`, part of librdkafka's stable ABI), and no topic
 
 from typing import Any
 
-import llvmlite.ir as ir
 import numpy as np
+from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -97,35 +97,33 @@ def free_messages(messages: Int64s, destroy: int) -> None:
         _call_with_message(destroy, messages[i])
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _load(typing_context: Any, address: Any) -> Any:
-    """Return the int64 at an address."""
-
+def _generate_load(typing_context: Any, address: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load(builder.inttoptr(arguments[0], ir.IntType(64).as_pointer()))
 
     return types.int64(types.int64), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _copy(typing_context: Any, target: Any, source: Any, n_bytes: Any) -> Any:
-    """Copy bytes from one address to another."""
-
+def _generate_copy(typing_context: Any, target: Any, source: Any, n_bytes: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         to, from_ = (builder.inttoptr(address, _POINTER) for address in arguments[:2])
-        cgutils.raw_memcpy(builder, to, from_, arguments[2], 1)
+        cgutils.raw_memcpy(builder, to, from_, arguments[2], 1)  # type: ignore[no-untyped-call]
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _call_with_message(typing_context: Any, function: Any, message: Any) -> Any:
-    """Call the C function at an address with a message and a null pointer, which a function of one argument ignores."""
-
+def _generate_call(typing_context: Any, function: Any, message: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         function_type = ir.FunctionType(ir.IntType(64), [_POINTER, _POINTER])
         function = builder.inttoptr(arguments[0], function_type.as_pointer())
         return builder.call(function, [builder.inttoptr(arguments[1], _POINTER), ir.Constant(_POINTER, None)])
 
     return types.int64(types.int64, types.int64), generate
+
+
+# What Python has no words for: the int64 at an address; a copy of bytes to an address from another one; a call of the C
+# function at an address with a message and a null pointer, which a function of one argument ignores.
+_load: Any = intrinsic(_generate_load)
+_copy: Any = intrinsic(_generate_copy)
+_call_with_message: Any = intrinsic(_generate_call)
