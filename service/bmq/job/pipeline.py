@@ -20,7 +20,7 @@ from bmq.job.frame_rows import FRAME_DDL
 from bmq.job.output import OUTPUT_DDL, headers_column
 from bmq.job.plan import Plan
 from bmq.job.source.feeds import NAME, feed_source
-from bmq.job.source.settings import SourceSettings
+from bmq.job.source.source_settings import SourceSettings
 from bmq.job.stateful import ShardProcessor
 from bmq.kafka_io.connect import ISOLATION, ISOLATION_OPTION
 

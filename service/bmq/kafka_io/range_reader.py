@@ -17,7 +17,7 @@ from confluent_kafka import KafkaError
 from bmq.errors import SetupError
 from bmq.kafka_io.connect import LEADERLESS, UNREACHABLE
 from bmq.kafka_io.librdkafka import Connection, library
-from bmq.kernels.text.messages import NULL, copy_messages, describe_messages, free_messages
+from bmq.kernels.text.message_columns import NULL, copy_messages, describe_messages, free_messages
 from bmq.records import Bools, Bytes, Int32s, Int64s
 
 # The columns of a block fit into the processor's cache; each block costs a frame for every shard.

@@ -10,7 +10,7 @@ import pyarrow as pa
 from bmq.job.decode import FeedDecoder
 from bmq.job.source.losses import DataLost, loss_sentence
 from bmq.job.source.offsets import Loss, Range
-from bmq.job.source.settings import SourceSettings
+from bmq.job.source.source_settings import SourceSettings
 from bmq.kafka_io.librdkafka import connection
 from bmq.kafka_io.range_reader import Gap, read_range
 

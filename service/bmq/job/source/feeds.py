@@ -21,7 +21,7 @@ from pyspark.sql.types import StructType
 from bmq.job.frame_rows import FRAME_DDL
 from bmq.job.source.losses import DataLost, loss_sentence, missing_sentence
 from bmq.job.source.offsets import Loss, Position, Range, losses, next_end, plan_ranges
-from bmq.job.source.settings import SourceSettings
+from bmq.job.source.source_settings import SourceSettings
 from bmq.kafka_io.connect import CONNECT_TIMEOUT_SECONDS, RETRY_SECONDS, Unreachable
 from bmq.kafka_io.topics import Topics
 
