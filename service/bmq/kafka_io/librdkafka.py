@@ -26,12 +26,14 @@ _CONSUMER = 1  # RD_KAFKA_CONSUMER
 _NO_WAIT = 0x8  # RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE
 _LONGEST_FAULT = 512  # bytes of a text that the library writes
 
-_OWN_OPTIONS = {
+_FIXED_OPTIONS = {
     "enable.auto.commit": "false",
     # A range of offsets may end with gaps; then only the end of the partition shows that no record of it will come.
     "enable.partition.eof": "true",
     # An offset that is gone is a loss, and the service decides what follows.
     "auto.offset.reset": "error",
+}
+_DEFAULT_OPTIONS = {
     ISOLATION_OPTION: ISOLATION,
     # The broker answers at once if it has any record, and after this time with none.
     "fetch.wait.max.ms": "100",
@@ -114,7 +116,7 @@ class Connection:
 
     Parameters
     ----------
-    options : client options with `bootstrap.servers`; they take precedence over the service's own.
+    options : client options with `bootstrap.servers`; they take precedence over the service's defaults.
 
     Raises
     ------
@@ -125,7 +127,7 @@ class Connection:
         c = library()
         fault = ctypes.create_string_buffer(_LONGEST_FAULT)
         conf = c.conf_new()
-        for name, value in (_OWN_OPTIONS | dict(options)).items():
+        for name, value in (_DEFAULT_OPTIONS | dict(options) | _FIXED_OPTIONS).items():
             if c.conf_set(conf, name.encode(), value.encode(), fault, _LONGEST_FAULT):
                 c.conf_destroy(conf)
                 raise _refused(fault)
