@@ -53,7 +53,8 @@ class TopicEnds:
 
     Attributes
     ----------
-    id : differs from the id of every other topic, also of one with the same name; None: the broker gives none (before Kafka 2.8).
+    id : differs from the id of every other topic, also of one with the same name; None: the broker gives none (before
+        Kafka 2.8).
     offsets : partition -> the offset of its next record.
     """
 

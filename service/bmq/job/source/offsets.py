@@ -3,8 +3,8 @@
     {"stocks": {"0": 17, "1": 20}, "topic ids": {"stocks": "Zr3…"}}
 
 The map of partitions is that of Spark's own Kafka source, so a checkpoint of that source goes on here. The ids
-distinguish a topic from another one of the same name; no topic has a name with a space. Everything here follows from the arguments,
-because a batch that runs again must read the same ranges.
+distinguish a topic from another one of the same name; no topic has a name with a space. Everything here follows from
+the arguments, because a batch that runs again must read the same ranges.
 """
 
 import math
