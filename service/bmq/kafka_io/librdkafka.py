@@ -40,7 +40,9 @@ _DEFAULT_OPTIONS = {
     # How much is read ahead while a task decodes. A task drops what it read beyond its range, so more is a waste.
     "queued.min.messages": "50000",
     "queued.max.messages.kbytes": "32768",
-    "fetch.message.max.bytes": "4194304",
+    # How long the library rests when it has read that far ahead. With its own default, a second, a task that decodes
+    # faster than 50,000 records a second waits most of the time.
+    "fetch.queue.backoff.ms": "1",
 }
 
 
