@@ -11,9 +11,10 @@ same JVM options.
 import json
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -132,13 +133,31 @@ def progress_of(query: StreamingQuery | None) -> list[dict[str, object]]:
     return [
         {
             "started_ms": datetime.fromisoformat(report["timestamp"]).timestamp() * 1000,
-            "rows": report["numInputRows"],
+            "rows": n_rows,
             "ms": report["durationMs"]["triggerExecution"],
             "of": report["durationMs"],
         }
         for report in query.recentProgress
-        if report["numInputRows"]
+        if (n_rows := _n_records(report["sources"]))
     ]
+
+
+def _n_records(sources: Sequence[Mapping[str, Any]]) -> int:
+    """Return the offsets that a batch moved on: the rows of the service's source are frames, and not records."""
+    n_records = 0
+    for source in sources:
+        starts, ends = (_by_topic(source[side]) for side in ("startOffset", "endOffset"))
+        for topic, partitions in ends.items():
+            if " " not in topic:  # the topics' ids are beside the topics
+                begin = starts.get(topic, {})
+                n_records += sum(end - begin.get(partition, 0) for partition, end in partitions.items())
+    return n_records
+
+
+def _by_topic(offsets: Any) -> dict[str, dict[str, int]]:
+    """Return topic -> partition -> offset, of a report that has a text, an object or nothing."""
+    found: dict[str, dict[str, int]] = (json.loads(offsets) if isinstance(offsets, str) else offsets) or {}
+    return found
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from bmq.job import checkpoint, replicas
-from bmq.job.decode import FRAME_SCHEMA, Kind, decode_control, decode_readings
+from bmq.job.decode import decode_control
+from bmq.job.frame_rows import FRAME_SCHEMA, Kind
 from bmq.job.outcome import ShardResult, run_batch
 from bmq.job.plan import Plan
 from bmq.job.received import Frames, read_frames
@@ -22,6 +23,7 @@ from bmq.monitor.monitor import Monitor
 from bmq.wire import frames as wire_frames
 from bmq.wire.marks import render_mark
 from bmq.wire.state_bytes import pack_delta
+from tests.blocks import decode_readings
 from tests.golden.program import BATCHES, FEEDS, Batch, Record, input_digests
 from tests.golden.queries import OWN_TOPIC
 from tests.golden.recording import AS_ABOVE, Blob, Recording
@@ -101,7 +103,7 @@ def play(before: Recording | None = None) -> Recording:
     """
     recording = Recording(formats(), {"pyarrow": pa.__version__}, input_digests(), [], {})
     origin = checkpoint.Origin(
-        N_SHARDS, PLAN.start_offsets, 17, checkpoint.bound_options(FEEDS), {0: 5}, "", checkpoint.FORMAT
+        N_SHARDS, PLAN.start_offsets, 17, checkpoint.bound_options(FEEDS), {0: 5}, "bmq-golden", checkpoint.FORMAT
     )
     recording.blobs["00 origin"] = Blob("checkpoint", msgspec.json.encode(origin))
     shards = [Shard(number, MemoryStore()) for number in range(N_SHARDS)]

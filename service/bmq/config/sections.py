@@ -251,6 +251,10 @@ class JobSection(Section):
     """Where feeds are read from on a new checkpoint. The control topic is always read from its beginning."""
     max_readings_per_batch: Whole = Field(400_000, ge=1)
     """The most records of all feeds together in one batch."""
+    on_data_loss: Literal["stop", "continue"] = "stop"
+    """What happens when Kafka no longer has readings that the service has not read: retention, a topic that was made
+    anew. `stop`: the service stops and names the place. `continue`: it goes on with what is there, counts the lost
+    offsets and writes a dead letter."""
     delivery: Literal["at_least_once", "exactly_once"] = "exactly_once"
     """`exactly_once`: a batch and its mark are one transaction of Kafka, so a batch that runs again writes nothing.
     Consumers must read committed records. `at_least_once`: a batch that runs again is written again."""

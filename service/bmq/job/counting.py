@@ -45,6 +45,7 @@ def count(
         "shard": shard,
         "readings": {feed: sum(map(len, parts)) for feed, parts in frames.readings.items()},
         "late": {feed: n for feed, n in result.late.items() if n},
+        "lost": dict(frames.lost),
         "suppressed": {feed: n for feed, n in result.suppressed.items() if n},
         "dead_letters": {feed: dict(codes) for feed, codes in dead.items()},
         "events": [(*labels, n) for labels, n in events.items()],

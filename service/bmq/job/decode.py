@@ -1,4 +1,4 @@
-"""Kafka records to rows of the plan: for each Arrow batch one frame for each shard. Runs in `mapInArrow`, stateless.
+"""Kafka records to rows of the plan: for each block of records one frame for each shard. Runs in tasks, stateless.
 
     value, topic, partition, offset, … ─► columns ─► readings by shard ─► (shard, kind, feed, partition, …, frame)
 
@@ -10,16 +10,15 @@ part in joins, every shard also gets all its readings, as one frame that is pack
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from enum import IntEnum
-from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bmq.job.frame_rows import DATA_LOSS, FrameRow, Kind, frame_rows
 from bmq.job.output_topics import OutputTopics
 from bmq.job.plan import Plan
+from bmq.kafka_io.range_reader import RecordBlock
 from bmq.records import NEVER, Feed, Readings
 from bmq.wire.control import parse_command
 from bmq.wire.frames import pack_commands, pack_dead_letters, pack_readings
@@ -29,54 +28,11 @@ from bmq.wire.readings import Decoded, Decoder
 _log = logging.getLogger(__name__)
 
 
-class Kind(IntEnum):
-    """The contents of a frame. A shard reads the frames of a batch in this order."""
-
-    COMMANDS = 0
-    READINGS = 1
-    DEAD_LETTERS = 2
-    MARKS = 3  # an empty frame; the row's `latest` advances the feed's clock without readings
-    JOIN_READINGS = 4  # the readings of all shards, for the joins; only for feeds that take part in joins
-
-
-FRAME_SCHEMA = pa.schema(
-    [
-        pa.field("shard", pa.int32()),  # the shard's grouping key (job.shards), not its number
-        pa.field("kind", pa.int32()),
-        pa.field("feed", pa.string()),  # empty for commands
-        pa.field("partition", pa.int32()),
-        pa.field("first_offset", pa.int64()),
-        pa.field("next_offset", pa.int64()),
-        pa.field("frame", pa.binary()),
-        # Event times over the readings of all shards in this Arrow batch; NEVER: no readings.
-        pa.field("earliest", pa.int64()),
-        pa.field("latest", pa.int64()),
-    ]
-)
-FRAME_DDL = (
-    "shard int, kind int, feed string, partition int, first_offset long, next_offset long, frame binary, "
-    "earliest long, latest long"
-)
-
 # A definition may name thousands of streams, and every shard gets each frame: larger frames would approach the 2 GiB
 # that an Arrow column can hold.
 COMMANDS_PER_FRAME = 500
 
 Arrow = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-
-
-class _Row(NamedTuple):
-    """One row of FRAME_SCHEMA."""
-
-    shard: int
-    kind: Kind
-    feed: str
-    partition: int
-    first_offset: int
-    next_offset: int
-    frame: bytes
-    earliest: int = NEVER
-    latest: int = NEVER
 
 
 def decode_control(plan: Plan) -> Arrow:
@@ -109,7 +65,7 @@ def _decode_commands(plan: Plan, output_topics: OutputTopics, batch: pa.RecordBa
         part = commands[i : i + COMMANDS_PER_FRAME]
         frame = pack_commands(part)
         for key in plan.shard_keys:
-            yield _rows([_Row(key, Kind.COMMANDS, "", 0, part[0].offset, part[-1].offset + 1, frame)])
+            yield frame_rows([FrameRow(key, Kind.COMMANDS, "", 0, part[0].offset, part[-1].offset + 1, frame)])
 
 
 def _decode_marks(plan: Plan, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -132,34 +88,16 @@ def _decode_marks(plan: Plan, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]
             after - 1,
         )
     if latest:
-        yield _rows(
+        yield frame_rows(
             [
-                _Row(key, Kind.MARKS, feed, 0, first, after, b"", latest=event_time)
+                FrameRow(key, Kind.MARKS, feed, 0, first, after, b"", latest=event_time)
                 for feed, event_time in latest.items()
                 for key in plan.shard_keys
             ]
         )
 
 
-def decode_readings(plan: Plan) -> Arrow:
-    """Return the function that turns feed records into frames of readings and of dead letters.
-
-    Its input has the columns of Spark's Kafka source. A task reads one partition of one topic, because this source
-    makes one task for each partition.
-    """
-
-    def decode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        feeds = plan.feed_by_topic()
-        # Only when it is needed: a decoder of each of some hundred feeds would take longer than the task's records.
-        decoder_of = cache(lambda topic: _FeedDecoder(plan, feeds[topic]))
-        for batch in batches:
-            if batch.num_rows:
-                yield decoder_of(batch.column("topic")[0].as_py()).decode(batch)
-
-    return decode
-
-
-class _FeedDecoder:
+class FeedDecoder:
     """Decodes the records of one partition of one feed in one task."""
 
     def __init__(self, plan: Plan, feed: Feed) -> None:
@@ -167,33 +105,52 @@ class _FeedDecoder:
         self._feed = feed
         self._decoder = Decoder(feed)
 
-    def decode(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows of the partition's next batch of records."""
-        plan, feed = self._plan, self._feed
-        partition = batch.column("partition")[0].as_py()
-        offsets = batch.column("offset")
-        first, after = offsets[0].as_py(), offsets[-1].as_py() + 1
-        record_times = batch.column("timestamp").cast(pa.int64()).to_numpy() // 1000  # microseconds to milliseconds
-        decoded = self._decoder.decode(batch.column("key"), batch.column("value"), record_times)
+    def decode(self, block: RecordBlock) -> pa.RecordBatch:
+        """Return the rows of the partition's next block of records."""
+        plan, feed, partition = self._plan, self._feed, block.partition
+        first, after = int(block.offsets[0]), int(block.offsets[-1]) + 1
+        decoded = self._decoder.decode(block.keys, block.values, block.times)
         readings = decoded.readings
         if feed.max_lateness_ms:
             readings = with_partition(readings, partition)
         times = readings.event_times
         earliest, latest = (int(times.min()), int(times.max())) if times.size else (NEVER, NEVER)
         rows = [
-            _Row(key, Kind.READINGS, feed.name, partition, first, after, frame, earliest, latest)
+            FrameRow(key, Kind.READINGS, feed.name, partition, first, after, frame, earliest, latest)
             for key, frame in zip(plan.shard_keys, pack_readings(readings, plan.n_shards), strict=True)
         ]
         if feed.join and len(readings):
             (frame,) = pack_readings(with_partition(readings, partition), n_shards=1)
             rows += [
-                _Row(key, Kind.JOIN_READINGS, feed.name, partition, first, after, frame) for key in plan.shard_keys
+                FrameRow(key, Kind.JOIN_READINGS, feed.name, partition, first, after, frame) for key in plan.shard_keys
             ]
         if decoded.bad:
-            shard = partition % plan.n_shards  # dead letters belong to no shard, so any one shard gets them
-            frame = _dead_letters(feed, batch, decoded)
-            rows.append(_Row(plan.shard_keys[shard], Kind.DEAD_LETTERS, feed.name, partition, first, after, frame))
-        return _rows(rows)
+            frame = _dead_letters(feed, block, decoded)
+            rows.append(
+                FrameRow(self._any_shard(partition), Kind.DEAD_LETTERS, feed.name, partition, first, after, frame)
+            )
+        return frame_rows(rows)
+
+    def note_loss(self, partition: int, expected: int, first: int, message: str) -> pa.RecordBatch:
+        """Return the row that says which offsets are gone: from ``expected`` to the one before ``first``."""
+        feed = self._feed
+        frame = pack_dead_letters(
+            feed.name,
+            pa.nulls(1, pa.binary()),
+            pa.nulls(1, pa.binary()),
+            pa.array([feed.topic]),
+            pa.array([partition]),
+            pa.array([expected]),
+            [DATA_LOSS],
+            [message],
+        )
+        return frame_rows(
+            [FrameRow(self._any_shard(partition), Kind.DEAD_LETTERS, feed.name, partition, expected, first, frame)]
+        )
+
+    def _any_shard(self, partition: int) -> int:
+        """Return the shard that gets the dead letters of a partition: they belong to no shard."""
+        return self._plan.shard_keys[partition % self._plan.n_shards]
 
 
 def with_partition(readings: Readings, partition: int) -> Readings:
@@ -201,24 +158,15 @@ def with_partition(readings: Readings, partition: int) -> Readings:
     return replace(readings, partitions=np.full(len(readings), partition, dtype=np.int32))
 
 
-def _dead_letters(feed: Feed, batch: pa.RecordBatch, decoded: Decoded) -> bytes:
-    rows = pa.array([bad.row for bad in decoded.bad], pa.int64())
+def _dead_letters(feed: Feed, block: RecordBlock, decoded: Decoded) -> bytes:
+    rows = np.array([bad.row for bad in decoded.bad], dtype=np.int64)
     return pack_dead_letters(
         feed.name,
-        pc.take(batch.column("key"), rows),
-        pc.take(batch.column("value"), rows),
-        pc.take(batch.column("topic"), rows),
-        pc.take(batch.column("partition"), rows),
-        pc.take(batch.column("offset"), rows),
+        pc.take(block.keys, pa.array(rows)),
+        pc.take(block.values, pa.array(rows)),
+        pa.repeat(block.topic, rows.size),
+        pa.repeat(block.partition, rows.size),
+        pa.array(block.offsets[rows]),
         [bad.code for bad in decoded.bad],
         [bad.message for bad in decoded.bad],
     )
-
-
-def _rows(rows: list[_Row]) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True)
-    arrays = [
-        pa.array(np.array(column) if pa.types.is_integer(field.type) else column, field.type)
-        for field, column in zip(FRAME_SCHEMA, columns, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=FRAME_SCHEMA)

@@ -1,8 +1,8 @@
-"""The streaming query: two Kafka sources, decode, and one stateful operator, which writes to Kafka itself.
+"""The streaming query: two sources, and one stateful operator, which writes to Kafka itself.
 
-    control, clock ──► decode_control ───┐
-                                         ├─► groupBy(shard) ─► ShardProcessor ─► observe
-    feeds ───────────► decode_readings ──┘                           └─► Kafka
+    control, clock ──► Spark's Kafka source ─► decode_control ──┐
+                                                                ├─► groupBy(shard) ─► ShardProcessor ─► observe
+    feeds ───────────► our own source (`job.source`) ───────────┘                           └─► Kafka
 
 Both sources belong to one streaming query, so the offsets of both are in one log and a replay sees the same batches.
 """
@@ -15,9 +15,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from bmq.config import Config, KafkaSection
 from bmq.job.checkpoint import Origin
-from bmq.job.decode import FRAME_DDL, decode_control, decode_readings
+from bmq.job.decode import decode_control
+from bmq.job.frame_rows import FRAME_DDL
 from bmq.job.output import OUTPUT_DDL
 from bmq.job.plan import Plan
+from bmq.job.source.feeds import NAME, feed_source
+from bmq.job.source.source_settings import SourceSettings
 from bmq.job.stateful import ShardProcessor
 from bmq.kafka_io.connect import ISOLATION, ISOLATION_OPTION
 
@@ -81,20 +84,16 @@ def _control_frames(spark: SparkSession, config: Config, origin: Origin, plan: P
 
 
 def _reading_frames(spark: SparkSession, config: Config, origin: Origin, plan: Plan) -> DataFrame:
-    records = (
-        spark.readStream.format("kafka")
-        .options(**read_options(config.kafka))
-        .option("subscribe", ",".join(feed.topic for feed in plan.feeds.values()))
-        .option("startingOffsets", json.dumps(_by_topic(plan, origin.start_offsets)))
-        .option("maxOffsetsPerTrigger", config.job.max_readings_per_batch)
-        .load()
+    settings = SourceSettings(
+        plan,
+        _by_topic(plan, origin.start_offsets),
+        config.job.max_readings_per_batch,
+        spark.sparkContext.defaultParallelism,
+        config.job.on_data_loss,
     )
-    # All columns, because with a selection Spark would first copy every record into a new row.
-    return records.mapInArrow(decode_readings(plan), FRAME_DDL)
+    spark.dataSource.register(feed_source(settings))
+    return spark.readStream.format(NAME).load()
 
 
-def _by_topic(plan: Plan, offsets: dict[str, dict[int, int]]) -> dict[str, dict[str, int]]:
-    return {
-        plan.feeds[feed].topic: {str(partition): offset for partition, offset in partitions.items()}
-        for feed, partitions in offsets.items()
-    }
+def _by_topic(plan: Plan, offsets: dict[str, dict[int, int]]) -> dict[str, dict[int, int]]:
+    return {plan.feeds[feed].topic: partitions for feed, partitions in offsets.items()}

@@ -3,13 +3,14 @@
 Knows the rows' columns and the order in which a shard applies them, but not their effects.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import pandas as pd
 import pyarrow as pa
 
-from bmq.job.decode import Kind
+from bmq.job.frame_rows import DATA_LOSS, Kind
 from bmq.records import NEVER, Clock, Command, Readings
 from bmq.wire.frames import unpack_commands, unpack_dead_letters, unpack_readings
 
@@ -24,6 +25,7 @@ class Frames:
     join_readings : feed that takes part in joins -> the readings of all shards, ascending by (partition, offset).
     clocks : feed -> the earliest and the latest event time of the batch over all shards; marks count for the latest.
     next_offsets : feed -> partition -> first offset after this batch.
+    lost : feed -> number of offsets that the broker no longer had.
     """
 
     commands: list[Command] = field(default_factory=list)
@@ -32,6 +34,7 @@ class Frames:
     clocks: dict[str, Clock] = field(default_factory=dict)
     dead_letters: list[pa.RecordBatch] = field(default_factory=list)
     next_offsets: dict[str, dict[int, int]] = field(default_factory=dict)
+    lost: Counter[str] = field(default_factory=Counter)
 
 
 def read_frames(rows: pd.DataFrame) -> Frames:
@@ -44,7 +47,10 @@ def read_frames(rows: pd.DataFrame) -> Frames:
             case Kind.COMMANDS:
                 frames.commands.extend(unpack_commands(row.frame))
             case Kind.DEAD_LETTERS:
-                frames.dead_letters.append(unpack_dead_letters(row.frame))
+                dead = unpack_dead_letters(row.frame)
+                frames.dead_letters.append(dead)
+                if dead.column("code")[0].as_py() == DATA_LOSS:
+                    frames.lost[row.feed] += max(0, int(row.next_offset) - int(row.first_offset))
             case Kind.MARKS:
                 _move_clock(frames, row.feed, NEVER, int(row.latest))
             case Kind.READINGS:

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from bmq.config import Config
-from bmq.errors import ConfigError, ServiceError
+from bmq.errors import ServiceError
 from bmq.job.checkpoint import CheckpointFolder, Origin, bound_options, must_fit
 from bmq.job.idle import ClockWriter, IdleFeeds
 from bmq.job.pipeline import start_pipeline
@@ -174,10 +174,9 @@ def _bind(folder: CheckpointFolder, config: Config, topics: Topics) -> Origin:
         )
     else:
         must_fit(found, config.job.checkpoint, config.job.shards, feeds)
-        # Spark reads a topic that is new to a checkpoint from its beginning.
+        # A topic that is new to a checkpoint is read from its beginning.
         added = {name: feed for name, feed in feeds.items() if name not in found.feeds}
         begin_offsets = _offsets(added, topics.begin_offsets)
-        _must_begin_at_zero(added, begin_offsets)
         origin = msgspec.structs.replace(
             found,
             start_offsets=found.start_offsets | begin_offsets,
@@ -231,17 +230,6 @@ def _offsets(
     return {name: by_topic[feed.topic] for name, feed in feeds.items()}
 
 
-def _must_begin_at_zero(added: dict[str, Feed], begin_offsets: dict[str, dict[int, int]]) -> None:
-    """Raise ConfigError if a topic has lost its first records: Spark would fail on it at every start."""
-    for name, partitions in begin_offsets.items():
-        if any(partitions.values()):
-            raise ConfigError(
-                f"feed {name!r} is new to the checkpoint, and its topic {added[name].topic!r} begins at offset "
-                f"{max(partitions.values())}; Spark takes up a topic only from its first record. Take the feed out, or "
-                "set job.checkpoint to a new folder."
-            )
-
-
 def _plan(config: Config, origin: Origin) -> Plan:
     topics = config.topics
     return Plan(
@@ -270,11 +258,6 @@ def failure_sentence(report: str) -> str:
     ours = re.findall(r"^bmq(?:\.\w+)+: (.+)$", report, re.MULTILINE)
     if ours:
         return str(ours[-1])
-    if "KAFKA_DATA_LOSS" in report:
-        return (
-            "The streaming query stopped: Kafka no longer has records that the checkpoint has not read yet (retention, "
-            "or a topic made anew). Set job.checkpoint to a new folder to go on from what is there."
-        )
     unreadable = re.search(r"Record at topic \S+ partition \d+ offset \d+ has timestamp value -?\d+", report)
     if unreadable:  # only under spark-submit, where `record_rows` is not on the class path
         return (

@@ -4,10 +4,10 @@ Knows Kafka's administration and the rules for the service's topics (the control
 compacted), but no messages.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it re-exports without saying so
     AdminClient,
     ConfigResource,
@@ -30,6 +30,8 @@ from bmq.kafka_io.connect import (
 # with the next mark instead.
 CLOCK_RETENTION_MS = 3_600_000
 
+_NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # sixteen zero bytes
+
 BROKER_DEFAULT = -1  # Kafka's own value for "use num.partitions and default.replication.factor of the broker"
 _COMPACTED = {"cleanup.policy": "compact"}
 # For topics whose timestamps nobody needs: the broker's time replaces that of the producer, which may be any number.
@@ -43,6 +45,21 @@ class TopicState:
     name: str
     n_partitions: int
     compacted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TopicEnds:
+    """Where a topic ends.
+
+    Attributes
+    ----------
+    id : differs from the id of every other topic, also of one with the same name; None: the broker gives none (before
+        Kafka 2.8).
+    offsets : partition -> the offset of its next record.
+    """
+
+    id: str | None
+    offsets: dict[int, int]
 
 
 class Topics:
@@ -137,6 +154,32 @@ class Topics:
         there when the transaction ends. Spark fails on a start that is beyond what it may read.
         """
         return self._offsets(names, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+
+    def ends(self, names: Sequence[str]) -> dict[str, TopicEnds]:
+        """Return, for each existing topic, its id and the ends that `end_offsets` returns; two requests."""
+        found: dict[str, TopicEnds] = {}
+        with explained(self._options):
+            described = self._admin.describe_topics(
+                TopicCollection(list(names)), request_timeout=CONNECT_TIMEOUT_SECONDS
+            )
+            for name, future in described.items():
+                try:
+                    topic = future.result()
+                except KafkaException as error:
+                    if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                        continue
+                    raise
+                identity = str(topic.topic_id)
+                found[name] = TopicEnds(None if identity == _NO_ID else identity, {at.id: 0 for at in topic.partitions})
+            wanted = {
+                TopicPartition(name, partition): OffsetSpec.latest()  # type: ignore[no-untyped-call]
+                for name, topic in found.items()
+                for partition in topic.offsets
+            }
+            if wanted:
+                for name, offsets in patiently(lambda: self._ask_offsets(wanted)).items():
+                    found[name].offsets.update(offsets)
+        return found
 
     def _offsets(self, names: Iterable[str], which: OffsetSpec) -> dict[str, dict[int, int]]:
         there = self.partitions()

@@ -36,6 +36,7 @@ class LatencyCounts(TypedDict):
 class ShardCounters(TypedDict):
     """The counters of one shard in one batch; an absent key means zero, or an unchanged size.
 
+    lost : feed -> number of offsets that the broker no longer had when the service came to read them.
     readings, late : feed -> number of readings; ``readings`` includes the late ones.
     suppressed : feed -> number of events that `cooldown` or `max_events` of their query suppressed.
     dead_letters : feed -> code -> number of records.
@@ -56,6 +57,7 @@ class ShardCounters(TypedDict):
     shard: int
     readings: NotRequired[dict[str, int]]
     late: NotRequired[dict[str, int]]
+    lost: NotRequired[dict[str, int]]
     suppressed: NotRequired[dict[str, int]]
     dead_letters: NotRequired[dict[str, dict[str, int]]]
     events: NotRequired[list[tuple[str, str, str, int]]]
@@ -97,6 +99,7 @@ class Totals:
 
     readings: Counter[str] = field(default_factory=Counter)
     late: Counter[str] = field(default_factory=Counter)
+    lost: Counter[str] = field(default_factory=Counter)
     suppressed: Counter[str] = field(default_factory=Counter)
     dead_letters: Counter[tuple[str, str]] = field(default_factory=Counter)  # (feed, code)
     events: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # (kind, sign, reason)
@@ -128,6 +131,7 @@ class Totals:
     def _add_shard(self, counters: ShardCounters) -> None:
         self.readings.update(counters.get("readings", {}))
         self.late.update(counters.get("late", {}))
+        self.lost.update(counters.get("lost", {}))
         self.suppressed.update(counters.get("suppressed", {}))
         self.replies.update(counters.get("replies", {}))
         self.visits.update(counters.get("visits", {}))

@@ -62,7 +62,8 @@ class Metrics:
         self._lock = threading.Lock()
         self._totals = Totals()
         for feed in feeds:
-            self._totals.readings[feed] = self._totals.late[feed] = self._totals.suppressed[feed] = 0
+            for counter in (self._totals.readings, self._totals.late, self._totals.lost, self._totals.suppressed):
+                counter[feed] = 0
         self._registry = CollectorRegistry()
         self._registry.register(_TotalsCollector(self._totals, self._lock))
         self._batch_seconds = Histogram(
@@ -150,6 +151,12 @@ class _TotalsCollector(Collector):
             totals.events,
         )
         yield _counter("bmq_dead_letters_total", "Records that were no reading.", ["feed", "code"], totals.dead_letters)
+        yield _counter(
+            "bmq_lost_offsets_total",
+            "Offsets that Kafka no longer had when the service came to read them (job.on_data_loss).",
+            ["feed"],
+            totals.lost,
+        )
         yield _counter(
             "bmq_late_readings_total",
             "Readings older than the last one applied of their stream, or too far behind its newest one; they change "

@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from bmq.errors import ControlCode, DeadLetterCode
-from bmq.job.decode import Kind as FrameKind
+from bmq.job.frame_rows import Kind as FrameKind
 from bmq.records import Delta, Feed, Kind, Pattern, Reason, Status
 from bmq.wire.definitions import read_definition
 from bmq.wire.kinds import KINDS

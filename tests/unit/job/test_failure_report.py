@@ -21,6 +21,7 @@ TAIL = "\n\n\tat org.apache.spark.api.python.Runner.handle(Runner.scala:1)\n\nDr
             "bmq.kafka_io.connect.Unreachable: No Kafka answers at k:1. Start one.",
             "No Kafka answers at k:1. Start one.",
         ),
+        ("bmq.job.source.losses.DataLost: Topic 'a': gone. Set it.", "Topic 'a': gone. Set it."),
     ],
 )
 def test_an_error_of_ours_is_shown_in_its_own_words(raised: str, sentence: str) -> None:
@@ -32,13 +33,6 @@ def test_an_error_nobody_foresaw_is_shown_with_its_name() -> None:
 
     assert "pyarrow.lib.ArrowInvalid: Take operation overflowed" in sentence
     assert "BMQ_DEBUG=1" in sentence
-
-
-def test_lost_records_are_not_shown_as_nothing_lost() -> None:
-    sentence = failure_sentence("[KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE] Some data may have been lost")
-
-    assert "no longer has records" in sentence
-    assert "Nothing is lost" not in sentence
 
 
 def jvm_report(fault: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bmq.job.decode import FRAME_SCHEMA, Kind
+from bmq.job.frame_rows import FRAME_SCHEMA, Kind
 from bmq.job.received import Frames, read_frames
 from bmq.records import NEVER, Clock, Delete, Readings
 from bmq.wire.frames import pack_commands, pack_readings

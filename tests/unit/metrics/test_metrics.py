@@ -22,6 +22,7 @@ PROMISED = {
     "bmq_events_total": ("counter", {"kind", "sign", "reason"}),
     "bmq_dead_letters_total": ("counter", {"feed", "code"}),
     "bmq_late_readings_total": ("counter", {"feed"}),
+    "bmq_lost_offsets_total": ("counter", {"feed"}),
     "bmq_suppressed_events_total": ("counter", {"feed"}),
     "bmq_clock_seconds": ("gauge", {"feed"}),
     "bmq_pending_crossings": ("gauge", set()),
@@ -44,6 +45,7 @@ FULL: ShardCounters = {
     "shard": 0,
     "readings": {"stocks": 90, "vehicles": 10},
     "late": {"stocks": 3},
+    "lost": {"stocks": 12},
     "suppressed": {"stocks": 5},
     "clocks": {"stocks": 1_700_000_000_500},
     "dead_letters": {"stocks": {"not_json": 2, "wrong_type": 1}},
@@ -131,6 +133,7 @@ def test_the_numbers_of_one_batch_come_back(metrics: Metrics) -> None:
     expected = {
         ("bmq_readings_total", (("feed", "stocks"),)): 90,
         ("bmq_late_readings_total", (("feed", "stocks"),)): 3,
+        ("bmq_lost_offsets_total", (("feed", "stocks"),)): 12,
         ("bmq_suppressed_events_total", (("feed", "stocks"),)): 5,
         ("bmq_clock_seconds", (("feed", "stocks"),)): 1_700_000_000.5,
         ("bmq_dead_letters_total", (("code", "not_json"), ("feed", "stocks"))): 2,

@@ -1,0 +1,173 @@
+"""The source of the feeds, for Spark: it plans ranges of offsets, and its tasks return frames.
+
+    Spark's offset log ─► latestOffset ─► partitions ─► a task for each range: read, decode, pack ─► rows of frames
+
+Spark itself never sees a reading, so none costs a row. The offsets are in Spark's own log, beside those of the control
+topic, so a batch that runs again reads the same commands and the same readings.
+
+Spark runs the planner in a Python process of its own. That process needs no kernels, so it must not import the tasks.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from bmq.job.frame_rows import FRAME_DDL
+from bmq.job.source.losses import DataLost, loss_sentence, missing_sentence
+from bmq.job.source.offsets import Loss, Position, Range, losses, next_end, plan_ranges
+from bmq.job.source.source_settings import SourceSettings
+from bmq.kafka_io.connect import CONNECT_TIMEOUT_SECONDS, RETRY_SECONDS, Unreachable
+from bmq.kafka_io.topics import Topics
+
+NAME = "bmq_feeds"
+
+# Seconds. A broker may be away for this long between two batches; then the streaming query fails, and says why. Spark's
+# own source waits about as long.
+PATIENCE_SECONDS = 120.0
+
+Document = dict[str, dict[str, Any]]  # a position in the offset log
+_Answer = TypeVar("_Answer")
+
+
+def feed_source(settings: SourceSettings) -> type[DataSource]:
+    """Return the data source of the feeds, for Spark to register; the class carries its settings to the workers."""
+
+    class FeedSource(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return NAME
+
+        def schema(self) -> str:
+            return FRAME_DDL
+
+        def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+            return FeedReader(settings)
+
+    return FeedSource
+
+
+@dataclass
+class FeedPartition(InputPartition):
+    """The range of one task."""
+
+    range: Range
+
+
+class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Plans the batches over all feed topics."""
+
+    def __init__(self, settings: SourceSettings) -> None:
+        self._settings = settings
+        self._topics: Topics | None = None
+        self._target: Position | None = None  # where an `available_now` run ends
+        self._latest: Position | None = None  # what the brokers said last
+
+    def initialOffset(self) -> Document:
+        """Return where the checkpoint began. It is the same in each call: the first batch may run again."""
+        return Position(self._settings.start_offsets).document()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """Return `job.max_readings_per_batch`."""
+        return ReadMaxRows(self._settings.max_readings)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Fix where the run ends."""
+        self._target = self._ask()
+
+    def latestOffset(self, start: Document, limit: ReadLimit) -> Document:
+        """Return where the batch ends that begins at ``start``; ``start`` itself if there is nothing to read.
+
+        Raises
+        ------
+        DataLost : the topics no longer have what comes at ``start``, and `job.on_data_loss` is "stop".
+        Unreachable : no broker answered for PATIENCE_SECONDS.
+        """
+        begin = self._filled(Position.of(start))
+        available = self._target or self._ask()
+        self._latest = available
+        self._must_have(begin, available)
+        end = next_end(begin, available, limit.max_rows if isinstance(limit, ReadMaxRows) else None)
+        return start if end == begin else end.document()
+
+    def reportLatestOffset(self) -> Document | None:
+        """Return the ends of the topics when the batch was planned; the input lag is the distance to them."""
+        return None if self._latest is None else Position(self._latest.offsets).document()
+
+    def partitions(self, start: Document, end: Document) -> Sequence[InputPartition]:
+        """Return the ranges between two positions of the offset log."""
+        begin, after = self._filled(Position.of(start)), Position.of(end)
+        ranges = plan_ranges(begin, after, self._settings.n_tasks)
+        if self._latest is None:
+            # A batch of an earlier process runs again, and the topics may be others now.
+            ranges = self._still_there(ranges, after)
+        return [FeedPartition(at) for at in ranges]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Return the rows of one range; Spark calls it in a worker."""
+        from bmq.job.source.feed_task import frames_of
+
+        assert isinstance(partition, FeedPartition)
+        return frames_of(self._settings, partition.range)
+
+    def _filled(self, position: Position) -> Position:
+        """Return the position with the starts of the topics that it does not have."""
+        return Position({**self._settings.start_offsets, **position.offsets}, position.ids)
+
+    def _must_have(self, begin: Position, available: Position) -> None:
+        if self._settings.on_loss == "continue":
+            return
+        for at in losses(begin, available):
+            assert at.loss is not None
+            raise DataLost(loss_sentence(at.loss, at.topic, at.partition, at.expected, at.start))
+
+    def _still_there(self, ranges: list[Range], after: Position) -> list[Range]:
+        now = Position({topic: {} for topic in after.offsets}, self._ask().ids)
+        others = {topic for topic, name in after.ids.items() if now.ids.get(topic, name) != name}
+        if not others:
+            return ranges
+        gone = [at for at in ranges if at.topic in others]
+        if gone and self._settings.on_loss == "stop":
+            at = gone[0]
+            raise DataLost(loss_sentence(Loss.RECREATED, at.topic, at.partition, at.start, 0))
+        # The next batch reads the new topic from its beginning, and writes down the loss.
+        return [at for at in ranges if at.topic not in others]
+
+    def _ask(self) -> Position:
+        """Return the ends of the topics that exist, with their ids."""
+        wanted = self._settings.topics()
+        found = _patiently(lambda: self._client().ends(wanted))
+        if self._settings.on_loss == "stop":
+            # A broker that has just started may not know each topic at once.
+            deadline = time.monotonic() + CONNECT_TIMEOUT_SECONDS
+            while len(found) < len(wanted):
+                if time.monotonic() > deadline:
+                    raise DataLost(missing_sentence([topic for topic in wanted if topic not in found]))
+                time.sleep(RETRY_SECONDS)
+                found = _patiently(lambda: self._client().ends(wanted))
+        return Position(
+            {topic: ends.offsets for topic, ends in found.items()},
+            {topic: ends.id for topic, ends in found.items() if ends.id is not None},
+        )
+
+    def _client(self) -> Topics:
+        if self._topics is None:
+            self._topics = Topics(self._settings.plan.client_options)
+        return self._topics
+
+
+def _patiently(ask: Callable[[], _Answer]) -> _Answer:
+    """Return the answer of ``ask``; repeat it, for up to PATIENCE_SECONDS, while no broker answers."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return ask()
+        except Unreachable:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(RETRY_SECONDS)
