@@ -13,9 +13,10 @@ import numpy as np
 
 from bmq.engines.band.band_channels import BandChannels, Changes
 from bmq.engines.feed.dues import DueQueries
-from bmq.engines.joins.join_feed import JoinFeed, Past
+from bmq.engines.joins.join_feed import JoinFeed
 from bmq.engines.joins.join_states import Arrivals, States
 from bmq.engines.joins.joined_pair_events import JoinedPairEvents, emit_order, to_pairs
+from bmq.engines.joins.past_states import Past
 from bmq.engines.stage_result import StageResult
 from bmq.engines.window.window_channel import WindowChannel
 from bmq.records import NEVER, Int32s, Int64s, JoinedPairs, JoinQuery, Kind, Reason, Sign

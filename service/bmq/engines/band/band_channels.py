@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmq.engines.band.band_join import BandJoin
-from bmq.engines.joins.join_feed import JoinFeed, Past
+from bmq.engines.joins.join_feed import JoinFeed
 from bmq.engines.joins.join_keys import KeyTable
 from bmq.engines.joins.join_states import Arrivals, States
 from bmq.engines.joins.joined_pair_events import JoinedPairEvents
+from bmq.engines.joins.past_states import Past
 from bmq.records import NEVER, Band, Bools, Float64s, Int8s, Int32s, Int64s, JoinQuery, JoinSide, Reason
 from bmq.records.column_records import take
 
