@@ -120,8 +120,16 @@ def test_a_state_of_another_format_stops_with_the_way_out() -> None:
     store = DictStore()
     store.set_head(msgspec.msgpack.encode(Head(format=99)))
 
-    with pytest.raises(StateError, match=r"format 99.*reads format 4.*new checkpoint"):
+    with pytest.raises(StateError, match=r"format 99.*reads format 5.*new checkpoint"):
         read_head(store)
+
+
+def test_a_state_of_the_format_before_is_read() -> None:
+    store = DictStore()
+    without_mark = msgspec.structs.astuple(Head(format=4, version=7))[:-1]
+    store.set_head(msgspec.msgpack.encode(without_mark))
+
+    assert read_head(store) == Head(version=7)
 
 
 def test_a_state_with_a_hole_stops_instead_of_guessing() -> None:

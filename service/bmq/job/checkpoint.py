@@ -17,7 +17,8 @@ from pyspark.sql import SparkSession
 from bmq.errors import ConfigError, StateError
 from bmq.records import Feed
 
-FORMAT = 3
+FORMAT = 4
+_READABLE = (3, FORMAT)  # 3 has no `delivery_id`
 _FILE = "bmq.json"
 
 
@@ -77,12 +78,12 @@ class CheckpointFolder:
                 f"{_FILE} in checkpoint {self._location} is no JSON ({error}): the checkpoint is damaged. Restore it "
                 "from a copy, or set job.checkpoint to a new folder: the queries come back from the control topic."
             ) from error
-        if found != FORMAT:
+        if found not in _READABLE:
             raise StateError(
                 f"checkpoint {self._location} has format {found}, and this version reads {FORMAT}. Run the version "
                 "that made it, or set job.checkpoint to a new folder: the queries come back from the control topic."
             )
-        return msgspec.json.decode(text, type=Origin)
+        return msgspec.structs.replace(msgspec.json.decode(text, type=Origin), format=FORMAT)
 
     def write(self, origin: Origin) -> None:
         """Write the origin to a second file first, so that after a crash at least one of the two files is whole.

@@ -24,7 +24,8 @@ from bmq.errors import StateError
 from bmq.monitor.monitor import Monitor
 from bmq.wire.state_bytes import pack_delta, unpack_delta
 
-FORMAT = 4
+FORMAT = 5
+_READABLE = (4, FORMAT)  # 4 has no `marked`
 
 # A snapshot is due when the log after the last one has this many times the bytes of the snapshot. With 4, snapshots
 # are at most a fifth of all bytes written, and a lost replica reads at most five times the live state.
@@ -102,13 +103,13 @@ def read_head(store: Store) -> Head:
     if stored is None:
         return Head()
     found = msgspec.msgpack.decode(stored)[0]
-    if found != FORMAT:
+    if found not in _READABLE:
         raise StateError(
             f"the checkpoint holds state of format {found}, and this version reads format {FORMAT}. Run the version "
             "that wrote it, or start with a new checkpoint: the queries come back from the control topic, and every "
             "stream is seen for the first time again."
         )
-    return msgspec.msgpack.decode(stored, type=Head)
+    return msgspec.structs.replace(msgspec.msgpack.decode(stored, type=Head), format=FORMAT)
 
 
 def catch_up(

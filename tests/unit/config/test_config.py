@@ -251,7 +251,6 @@ def test_an_unknown_option_is_answered_with_the_nearest_known_one(load: Load, te
     ("text", "option"),
     [
         ('format = "avro"', "feeds.line.format"),
-        ('[job]\ndelivery = "exactly_once"', "job.delivery"),
     ],
 )
 def test_what_is_not_built_yet_is_refused_by_name(load: Load, text: str, option: str) -> None:
