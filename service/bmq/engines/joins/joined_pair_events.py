@@ -50,9 +50,9 @@ def emit_order(events: JoinedPairEvents, feeds: tuple[JoinFeed, JoinFeed], query
     """Return the positions of the events in the order in which they are emitted, int64[n].
 
     The events are in order of their position. Queries that end between the same two changes have one position, so their
-    events are then in order of the moment of the end. At one position and moment all - come first, then all +, then the events without a
-    sign. Each of these groups is in order of the query ids. Events of one query with a sign are then in order of the
-    left and the right stream id; events without a sign keep their order. Ids compare as UTF-8 bytes.
+    events are then in order of the moment of the end. At one position and moment all - come first, then all +, then the
+    events without a sign. Each of these groups is in order of the query ids. Events of one query with a sign are then
+    in order of the left and the right stream id; events without a sign keep their order. Ids compare as UTF-8 bytes.
     """
     group = np.where(events.signs == 0, 2, events.signs)
     queries = _ranks(events.queries, query_id)
