@@ -145,8 +145,8 @@ class FeedState:
         if self.start is not None:
             return
         settled = self.settled_before
-        latest = max([time for time in (mark, *times) if time is not None], default=None)
-        if times and (settled is None or (latest is not None and latest >= settled)):
+        moments = [*times] if mark is None else [*times, mark]
+        if times and (settled is None or max(moments) >= settled):
             first = min(times) if settled is None else max(min(times), settled)
             self.earliest = first if self.earliest is None else min(self.earliest, first)
         elif self.earliest is None:

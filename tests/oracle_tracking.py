@@ -330,8 +330,8 @@ def broken_ledgers(events: list[Event], but_for: frozenset[str] = frozenset()) -
         may_begin = before is not None and event.query_id in but_for and before.version != event.version
         if event.sign == ("-" if before is None else before.sign) and not (event.sign == "+" and may_begin):
             broken.append(f"{event} repeats the sign of {before}")
-        goes_back = before is not None and event.event_time < before.event_time
-        if goes_back and event.reason != "first_seen" and before and not before.reason.endswith("_expired"):
+        is_anew = event.reason == "first_seen" or (before is not None and before.reason.endswith("_expired"))
+        if before is not None and event.event_time < before.event_time and not is_anew:
             broken.append(f"{event} is older than {before}")
         latest[key] = event
     return broken

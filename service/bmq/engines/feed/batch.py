@@ -10,11 +10,12 @@ does not sort them by time.
 
 import numpy as np
 
+from bmq.engines.event_columns import Events, When
 from bmq.engines.feed.crossing_records import to_crossings
 from bmq.engines.feed.endings import Endings, end_queries
 from bmq.engines.feed.feed_tables import FeedTables
 from bmq.engines.feed.pass_events import find_passes
-from bmq.engines.feed.slot_events import Events, When, emit_order, some_events
+from bmq.engines.feed.slot_events import emit_order, some_events
 from bmq.engines.feed.stream_expiry import find_silences
 from bmq.engines.feed.tracked_regions import items_of_crossings, items_of_ends
 from bmq.engines.feed.watched_regions import Steps

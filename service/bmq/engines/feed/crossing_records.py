@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from bmq.engines.event_columns import Events
 from bmq.engines.feed.feed_tables import FeedTables
-from bmq.engines.feed.slot_events import Events
 from bmq.index.stream_table import Chained
 from bmq.records import NEVER, Crossings, Int32s, Int64s, Readings, Reason, RegionQuery
 

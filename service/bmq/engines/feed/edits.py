@@ -8,10 +8,11 @@ This module reads no readings: it compares the old definition with the new one a
 
 import numpy as np
 
+from bmq.engines.event_columns import Events, When
 from bmq.engines.feed.endings import TrackingMoments
 from bmq.engines.feed.feed_tables import FeedTables
 from bmq.engines.feed.query_table import NO_SLOT
-from bmq.engines.feed.slot_events import Events, When, some_events
+from bmq.engines.feed.slot_events import some_events
 from bmq.engines.feed.tracked_regions import items_at
 from bmq.engines.tracking.trackings import AT_READING, EMITTED, END, IN, NO, SILENT
 from bmq.records import NEVER, Initial, Int8s, Int32s, Kind, Reason, RegionQuery, Sign

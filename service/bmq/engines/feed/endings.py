@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bmq.engines.event_columns import Events, When
 from bmq.engines.feed.feed_tables import FeedTables
 from bmq.engines.feed.query_table import FOREVER
-from bmq.engines.feed.slot_events import Events, When, some_events
+from bmq.engines.feed.slot_events import some_events
 from bmq.index.stream_table import Chained
 from bmq.records import Float64s, Int32s, Int64s, Reason, Sign
 

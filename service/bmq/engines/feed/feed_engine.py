@@ -7,11 +7,12 @@ is due and how far the settled time is.
 
 from collections.abc import Iterator
 
+from bmq.engines.event_columns import Events
 from bmq.engines.feed.batch import advance
 from bmq.engines.feed.crossing_records import to_crossings
 from bmq.engines.feed.edits import put_query, remove_query, restore_query
 from bmq.engines.feed.feed_tables import FeedTables
-from bmq.engines.feed.slot_events import Events, no_events
+from bmq.engines.feed.slot_events import no_events
 from bmq.engines.stage_result import StageResult
 from bmq.records import NEVER, Crossings, Feed, Readings, Reason, RegionQuery, StreamRows, TrackingRows
 from bmq.records.column_records import as_one

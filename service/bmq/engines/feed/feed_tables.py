@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from bmq.engines.event_columns import Events
 from bmq.engines.feed.dues import DueQueries
 from bmq.engines.feed.level_queries import Levels
 from bmq.engines.feed.member_search import MemberSearch
@@ -18,7 +19,6 @@ from bmq.engines.feed.pass_search import Passes
 from bmq.engines.feed.query_table import FOREVER, NO_SLOT, QueryTable
 from bmq.engines.feed.silence_dues import SilenceDues
 from bmq.engines.feed.silent_members import SilentMembers
-from bmq.engines.feed.slot_events import Events
 from bmq.engines.feed.watched_regions import WatchedRegions
 from bmq.engines.scope.conditions import CODES_MIN, Conditions
 from bmq.engines.tracking.trackings import Trackings
@@ -144,7 +144,8 @@ class FeedTables:
             assert readings.attributes is not None
             readings = replace(readings, values=np.vstack([readings.values, self._codes(readings.attributes)]))
         chained = self.streams.apply(readings, self.settled)
-        self.silence_dues.take(self.streams.silent_since_of(chained.slots))
+        if self.silence_dues:
+            self.silence_dues.take(self.streams.silent_since_of(chained.slots))
         return chained
 
     def put_streams(self, rows: StreamRows) -> None:

@@ -22,9 +22,13 @@ class SilenceDues:
     def __init__(self) -> None:
         self._dues: dict[int, int] = {}  # ms -> epoch ms; absent: not known
 
+    def __bool__(self) -> bool:
+        """Whether any time is known, so that readings may change it."""
+        return bool(self._dues)
+
     def take(self, silent_since: Int64s) -> None:
         """Note from when the silence of streams with new readings counts, int64[n], as in the stream table."""
-        if self._dues and silent_since.size:
+        if silent_since.size:
             earliest = int(silent_since.min())
             self._dues = {ttl: min(due, earliest + ttl) for ttl, due in self._dues.items()}
 

@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from bmq.engines.event_columns import Events as Events
-from bmq.engines.event_columns import When as When
+from bmq.engines.event_columns import Events, When
 from bmq.records import NEVER, Family, Float64s, Int8s, Int32s, Int64s, Kind, are_of_family
 
 T = TypeVar("T", bound=np.generic)

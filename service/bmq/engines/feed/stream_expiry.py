@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bmq.engines.event_columns import Events, When
 from bmq.engines.feed.feed_tables import FeedTables
 from bmq.engines.feed.query_table import FOREVER
-from bmq.engines.feed.slot_events import Events, When, no_events, some_events
+from bmq.engines.feed.slot_events import no_events, some_events
 from bmq.engines.feed.watched_regions import Steps
 from bmq.index.stream_table import Chained
 from bmq.records import NEVER, Bools, Float64s, Int32s, Int64s, Reason, Sign

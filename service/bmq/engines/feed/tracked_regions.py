@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bmq.engines.event_columns import Events, When
 from bmq.engines.feed.endings import TrackingMoments
 from bmq.engines.feed.feed_tables import FeedTables
 from bmq.engines.feed.query_table import NO_SLOT
-from bmq.engines.feed.slot_events import Events, When
 from bmq.engines.feed.stream_expiry import Expiries
 from bmq.engines.tracking.tracking_items import TrackingItems
 from bmq.engines.tracking.trackings import AT_QUERY_EXPIRY, AT_READING, AT_STREAM_EXPIRY, END, IN, OUT

@@ -49,9 +49,10 @@ class JoinedPairEvents:
 def emit_order(events: JoinedPairEvents, feeds: tuple[JoinFeed, JoinFeed], query_id: Callable[[int], str]) -> Int64s:
     """Return the positions of the events in the order in which they are emitted, int64[n].
 
-    The events are in order of their position. At one position all - come first, then all +, then the events without a
-    sign. Each of these groups is in order of the query ids. Events of one query with a sign are then in order of the
-    left and the right stream id; events without a sign keep their order. Ids compare as UTF-8 bytes.
+    The events are in order of their position. Queries that end between the same two changes have one position, so their
+    events are then in order of the moment of the end. At one position and moment all - come first, then all +, then the
+    events without a sign. Each of these groups is in order of the query ids. Events of one query with a sign are then
+    in order of the left and the right stream id; events without a sign keep their order. Ids compare as UTF-8 bytes.
     """
     group = np.where(events.signs == 0, 2, events.signs)
     queries = _ranks(events.queries, query_id)
@@ -60,7 +61,7 @@ def emit_order(events: JoinedPairEvents, feeds: tuple[JoinFeed, JoinFeed], query
     )
     # The sort is stable: pairs of windows stay in the order in which their readings were applied.
     has_sign = events.signs != 0
-    return np.lexsort((right * has_sign, left * has_sign, queries, group, events.positions))
+    return np.lexsort((right * has_sign, left * has_sign, queries, group, events.moments, events.positions))
 
 
 def _ranks(slots: Int32s, text: Callable[[int], str]) -> Int64s:

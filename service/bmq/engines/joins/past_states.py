@@ -1,6 +1,8 @@
 """The last readings of the streams of a feed in the middle of a batch: between the state before it and the one after.
 
-before the batch ── reading ── reading ──►│ position          what was the last reading of each stream here?
+    before the batch ── reading ── reading ──►│ position          what was the last reading of each stream here?
+
+Knows the readings of one batch, and no queries.
 """
 
 import numpy as np
