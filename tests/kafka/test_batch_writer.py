@@ -12,7 +12,7 @@ import pytest
 
 from bmq.errors import SetupError, StateError
 from bmq.kafka_io.batch_writer import NO_BATCH, Fenced, LooseWriter, MarkedWriter, Marks, Messages
-from bmq.kafka_io.writer_process import Place, RemoteWriter
+from bmq.kafka_io.writer_process import Place, RemoteWriter, start
 from bmq.wire.outgoing import header_column, message_batch
 from tests.kafka_records import read_all
 
@@ -189,6 +189,15 @@ def test_workers_share_the_writers_of_one_process(world: World, owner: int) -> N
         marked = world.run(writer, batch, marked, str(batch))
         writer.close()
     assert world.written() == ["0", "1", "2"]
+
+
+def test_a_process_that_starts_early_is_the_one_that_workers_find(world: World, owner: int) -> None:
+    for _ in range(3):
+        start(owner)
+    child = child_of(owner)
+    world.run(remote(world, owner), 0, NO_BATCH, "a")
+    start(owner)
+    assert child_of(owner) == child
 
 
 def test_a_worker_that_dies_in_the_middle_leaves_nothing(world: World, owner: int) -> None:

@@ -20,6 +20,7 @@ from bmq.index.match.adaptive_match import make_kind
 from bmq.index.match.match_costs import MatchKind
 from bmq.index.stream_table import INITIAL_STREAMS
 from bmq.job.decode import with_partition
+from bmq.kafka_io.block_producer import produce_no_messages
 from bmq.kafka_io.range_reader import read_no_messages
 from bmq.monitor.monitor import Monitor
 from bmq.records import Clock, Crossings, Feed, Format, IndexKind, JoinedPairs
@@ -76,6 +77,7 @@ def warm_up() -> int:
     monitor = Monitor(_FEEDS)
     n_events = 0
     read_no_messages()
+    produce_no_messages()
     for feed in _FEEDS.values():
         # The second round edits queries while streams are inside. It edits few of many queries, so that an index with
         # spare room accepts them in place. The third round deletes all.

@@ -16,10 +16,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
-from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from bmq.errors import SetupError, StateError
 from bmq.kafka_io import connect
+from bmq.kafka_io.block_producer import BlockProducer
 from bmq.kafka_io.connect import Options, Unreachable, explained
 
 NO_BATCH = -1  # the number before that of the first batch
@@ -165,24 +166,24 @@ class MarkedWriter:
         sender.step(sender.producer.init_transactions)
         reader = connect.consumer(dict(self._options) | {"group.id": self._marks.group})
         try:
-            with explained(self._options):
-                (found,) = reader.committed([self._marks.at(0)], timeout=connect.CONNECT_TIMEOUT_SECONDS)
-                if found.error is not None:
-                    raise KafkaException(found.error)
-                self._metadata = reader.consumer_group_metadata()
+            sender.step(lambda seconds: self._read_mark(reader))
         finally:
             reader.close()
-        self._mark = found.offset if found.offset >= 0 else None
         self._sender = sender
         self._renewed = time.monotonic() if self._mark is not None else float("-inf")
+
+    def _read_mark(self, reader: Consumer) -> None:
+        (found,) = reader.committed([self._marks.at(0)], timeout=connect.CONNECT_TIMEOUT_SECONDS)
+        if found.error is not None:
+            raise KafkaException(found.error)
+        self._mark = found.offset if found.offset >= 0 else None
 
     def _write(self, sender: "_Sender", messages: Messages) -> None:
         producer, mark = sender.producer, self._batch + 1
         with explained(self._options):
             producer.begin_transaction()
         sender.send(messages)
-        offsets = [self._marks.at(mark)]
-        sender.step(lambda seconds: producer.send_offsets_to_transaction(offsets, self._metadata, seconds))
+        sender.step(lambda seconds: producer.send_offset(self._marks.at(mark), self._marks.group, seconds))
         sender.step(producer.commit_transaction)
         self._mark, self._renewed = mark, time.monotonic()
 
@@ -217,21 +218,17 @@ def _fits(mark: int | None, batch: int, marked: int) -> bool:
 
 
 class _Sender:
-    """A producer, and the first error that a message had."""
+    """A producer whose errors are explained to a user."""
 
     def __init__(self, own: dict[str, str], options: Options) -> None:
         self._options = options
-        self._failed: tuple[KafkaError, str] | None = None
-        with explained(options):
-            self.producer = Producer(
-                _OPTIONS | own | {"on_delivery": self._note, "delivery.report.only.error": True}, logger=connect.LOG
-            )
+        self.producer = BlockProducer(_OPTIONS | own)
 
     def send(self, messages: Messages) -> None:
         """Hand all messages to the producer, in order."""
         for batch in messages:
-            self._send(batch)
-            self.producer.poll(0)
+            with explained(self._options):
+                self.producer.produce(batch)
             self._raise_failed()
 
     def flush(self) -> None:
@@ -253,6 +250,7 @@ class _Sender:
                         f"{error} A broker of one node needs transaction.state.log.replication.factor=1 and "
                         'transaction.state.log.min.isr=1. job.delivery = "at_least_once" needs no transactions.'
                     ) from error
+                time.sleep(connect.RETRY_SECONDS)
             except SetupError as error:
                 self._raise_failed()
                 cause = error.__cause__
@@ -265,40 +263,13 @@ class _Sender:
             else:
                 return
 
-    def _send(self, batch: pa.RecordBatch) -> None:
-        n = batch.num_rows
-        topics, keys, values = (batch.column(name).to_pylist() for name in ("topic", "key", "value"))
-        flat = batch.column("headers").flatten()
-        width = len(flat) // n if n else 0
-        names = flat.field("key")[:width].to_pylist()
-        texts = flat.field("value").to_pylist()
-        for i in range(n):
-            headers = list(zip(names, texts[i * width : (i + 1) * width], strict=True))
-            while True:
-                try:
-                    self.producer.produce(topics[i], values[i], keys[i], headers=headers)
-                except BufferError:  # the queue is full
-                    self.producer.poll(0.05)
-                    self._raise_failed()
-                except KafkaException as error:
-                    with explained(self._options):
-                        raise error
-                else:
-                    break
-
-    def _note(self, error: KafkaError | None, message: Message) -> None:
-        # After the first one, a transaction purges all others.
-        if error is not None and self._failed is None:
-            self._failed = error, str(message.topic())
-
     def _raise_failed(self) -> None:
-        if self._failed is None:
-            return
-        error, topic = self._failed
-        if error.code() in _FENCED:
+        failure = self.producer.failure
+        if failure is None or failure.error.code() in _FENCED:
             return  # the next step of the transaction says so
         raise SetupError(
-            f"Kafka did not take a message for topic {topic!r}: {error.str()}. The batch runs again at the next start."
+            f"Kafka did not take a message for topic {failure.topic!r}: {failure.error.str()}. The batch runs again at "
+            "the next start."
         )
 
 

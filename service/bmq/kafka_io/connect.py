@@ -36,6 +36,15 @@ LEADERLESS = frozenset(
     }
 )
 
+# The broker that keeps the offsets of a group is starting, or another one becomes it.
+_NO_COORDINATOR = frozenset(
+    {
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
+    }
+)
+
 # The option that decides whether a client reads the records of transactions that were aborted, or are still open.
 # Spark's clients and librdkafka have different defaults, so the service passes its own to both.
 ISOLATION_OPTION = "isolation.level"
@@ -105,7 +114,9 @@ def explained(options: Options) -> Iterator[None]:
         yield
     except KafkaException as error:
         fault = error.args[0]
-        may_pass = isinstance(fault, KafkaError) and (fault.code() in UNREACHABLE or fault.retriable())
+        may_pass = isinstance(fault, KafkaError) and (
+            fault.code() in UNREACHABLE | _NO_COORDINATOR or fault.retriable()
+        )
         raise (Unreachable if may_pass else SetupError)(_sentence(options, error)) from error
 
 

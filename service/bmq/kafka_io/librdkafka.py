@@ -1,9 +1,9 @@
-"""The C library inside confluent-kafka, for reading: its functions by ctypes, and one client for each process.
+"""The C library inside confluent-kafka: its functions by ctypes, and its consumer, one for each process.
 
 confluent-kafka makes a Python object of each record, which costs more than everything else that the service does with
-a reading. The library in its wheel exports its C API, so this module calls that API and gets records by the thousand.
+it. The library in its wheel exports its C API, so this module calls that API, and kernels move records by the thousand.
 
-Knows C types and the rules for client options, but not what is read.
+Knows C types and the rules for client options, but not what is read or written.
 """
 
 import atexit
@@ -22,9 +22,12 @@ from bmq.kafka_io.connect import ISOLATION, ISOLATION_OPTION
 
 # The name of the library's file beside the Python package, by the tool that put it into the wheel (Linux, macOS).
 _IN_WHEEL = ("confluent_kafka.libs/librdkafka*.so*", "confluent_kafka/.dylibs/librdkafka*.dylib")
-_CONSUMER = 1  # RD_KAFKA_CONSUMER
+PRODUCER, CONSUMER = 0, 1  # rd_kafka_type_t
 _NO_WAIT = 0x8  # RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE
 _LONGEST_FAULT = 512  # bytes of a text that the library writes
+
+# `void dr_msg_cb(rd_kafka_t *, const rd_kafka_message_t *, void *)`
+Delivery: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 
 _FIXED_OPTIONS = {
     "enable.auto.commit": "false",
@@ -47,11 +50,11 @@ _DEFAULT_OPTIONS = {
 
 
 class Library:
-    """The functions of librdkafka that reading needs.
+    """The functions of librdkafka that the service needs.
 
     Attributes
     ----------
-    time_of, destroy_message : the addresses of functions that kernels call.
+    time_of, destroy_message, produce : the addresses of functions that kernels call.
     """
 
     def __init__(self, path: str) -> None:
@@ -87,6 +90,29 @@ class Library:
         self.time_of = _address(library.rd_kafka_message_timestamp)
         self.destroy_message = _address(library.rd_kafka_message_destroy)
 
+        self.conf_set_delivery = function("conf_set_dr_msg_cb", None, pointer, Delivery)
+        self.topic_destroy = function("topic_destroy", None, pointer)
+        self.topic_name = function("topic_name", text, pointer)
+        self.flush = function("flush", number, pointer, number)
+        self.init_transactions = function("init_transactions", pointer, pointer, number)
+        self.begin_transaction = function("begin_transaction", pointer, pointer)
+        self.send_offsets = function("send_offsets_to_transaction", pointer, pointer, pointer, pointer, number)
+        self.commit_transaction = function("commit_transaction", pointer, pointer, number)
+        self.abort_transaction = function("abort_transaction", pointer, pointer, number)
+        self.offsets_new = function("topic_partition_list_new", pointer, number)
+        self.offsets_add = function("topic_partition_list_add", pointer, pointer, text, partition)
+        self.offsets_set = function("topic_partition_list_set_offset", number, pointer, text, partition, offset)
+        self.offsets_destroy = function("topic_partition_list_destroy", None, pointer)
+        self.group_new = function("consumer_group_metadata_new", pointer, text)
+        self.group_destroy = function("consumer_group_metadata_destroy", None, pointer)
+        self.error_code = function("error_code", number, pointer)
+        self.error_text = function("error_string", text, pointer)
+        self.error_is_fatal = function("error_is_fatal", number, pointer)
+        self.error_is_retriable = function("error_is_retriable", number, pointer)
+        self.error_ends_transaction = function("error_txn_requires_abort", number, pointer)
+        self.error_destroy = function("error_destroy", None, pointer)
+        self.produce = _address(library.rd_kafka_produceva)
+
 
 def _address(function: Any) -> int:
     address = ctypes.cast(function, ctypes.c_void_p).value
@@ -113,6 +139,35 @@ def library() -> Library:
     return Library(found)
 
 
+def new_client(kind: int, options: Mapping[str, str], delivery: Any = None) -> int:
+    """Return the handle of a new client.
+
+    Parameters
+    ----------
+    kind : PRODUCER or CONSUMER.
+    delivery : a `Delivery` that the library calls with delivery reports; the caller keeps it as long as the client.
+
+    Raises
+    ------
+    SetupError : an option is wrong.
+    """
+    c = library()
+    fault = ctypes.create_string_buffer(_LONGEST_FAULT)
+    conf = c.conf_new()
+    for name, value in options.items():
+        if c.conf_set(conf, name.encode(), value.encode(), fault, _LONGEST_FAULT):
+            c.conf_destroy(conf)
+            raise _refused(fault)
+    c.conf_set_log(conf, None)  # the errors of the service say what happened; lines on stderr would say it again
+    if delivery is not None:
+        c.conf_set_delivery(conf, delivery)
+    client = c.new(kind, conf, fault, _LONGEST_FAULT)
+    if not client:
+        c.conf_destroy(conf)
+        raise _refused(fault)
+    return int(client)
+
+
 class Connection:
     """One client of the C library, with its handles of topics; it lives as long as the process.
 
@@ -126,22 +181,10 @@ class Connection:
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        c = library()
-        fault = ctypes.create_string_buffer(_LONGEST_FAULT)
-        conf = c.conf_new()
-        for name, value in (_DEFAULT_OPTIONS | dict(options) | _FIXED_OPTIONS).items():
-            if c.conf_set(conf, name.encode(), value.encode(), fault, _LONGEST_FAULT):
-                c.conf_destroy(conf)
-                raise _refused(fault)
-        c.conf_set_log(conf, None)  # the errors of the service say what happened; lines on stderr would say it again
-        client = c.new(_CONSUMER, conf, fault, _LONGEST_FAULT)
-        if not client:
-            c.conf_destroy(conf)
-            raise _refused(fault)
-        self.handle = client
+        self.handle = new_client(CONSUMER, _DEFAULT_OPTIONS | dict(options) | _FIXED_OPTIONS)
         self.servers = options["bootstrap.servers"]
         self._topics: dict[str, int] = {}
-        atexit.register(c.destroy, client, _NO_WAIT)
+        atexit.register(library().destroy, self.handle, _NO_WAIT)
 
     def topic(self, name: str) -> int:
         """Return the handle of a topic."""

@@ -4,8 +4,8 @@
     worker ─────────────────────────┴──────────────► └─ writer of shard 1 …   ─► Kafka
 
 A shard runs now in one Python worker and now in another. To open its transactional id in each of them would cost a
-tenth of a second and more in a batch, so the open producers live here. The first worker that needs the process starts
-it; it ends with its owner, the process from which the workers are forked.
+tenth of a second and more in a batch, so the open producers live here. Its owner, the process from which the workers
+are forked, starts it early; a worker that finds none starts another. It ends with its owner.
 
 Knows processes and sockets. What is written, and how, is in `batch_writer`.
 """
@@ -35,6 +35,7 @@ from bmq.kafka_io.connect import Options
 START_SECONDS = 60.0
 _ENDED = "The writer process has ended. The batch runs again and starts another."
 
+_PAUSE_SECONDS = 0.01
 WATCH_SECONDS = 1.0  # how long the process outlives its owner
 
 
@@ -172,29 +173,46 @@ def _pack(batch: pa.RecordBatch) -> memoryview:
     return memoryview(sink.getvalue())
 
 
-def _connect(owner: int) -> Connection:
-    """Return a connection to the writer process of an owner; start it if it does not run."""
+def start(owner: int) -> None:
+    """Start the writer process of an owner, unless it runs or starts already.
+
+    It takes a second until it answers, so whoever knows early that it will be needed calls this.
+    """
+    address = _address(owner)
+    with open(f"{address}.lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return  # it starts: it holds the lock until it listens
+        with suppress(ConnectionError, FileNotFoundError):
+            Client(address, "AF_UNIX").close()
+            return
+        Path(address).unlink(missing_ok=True)  # of a process that was killed
+        command = [sys.executable, "-m", "bmq.kafka_io.writer_process", address, str(owner), str(lock.fileno())]
+        # A session of its own: a signal to the owner's group does not end it in the middle of a transaction.
+        subprocess.Popen(command, pass_fds=[lock.fileno()], start_new_session=True)
+
+
+def _address(owner: int) -> str:
     folder = Path(tempfile.gettempdir()) / f"bmq-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    address = str(folder / f"writer-{owner}")
+    if folder.stat().st_uid != os.getuid():
+        raise SetupError(
+            f"The folder {folder} belongs to another user, who could read and write all events. Remove it."
+        )
+    return str(folder / f"writer-{owner}")
+
+
+def _connect(owner: int) -> Connection:
+    """Return a connection to the writer process of an owner; start it if it does not run."""
     deadline = time.monotonic() + START_SECONDS
     while True:
         with suppress(ConnectionError, FileNotFoundError):
-            return Client(address, "AF_UNIX")
+            return Client(_address(owner), "AF_UNIX")
         if time.monotonic() > deadline:
             raise SetupError(f"The writer process did not start within {START_SECONDS:.0f} s. Look at the log above.")
-        with open(f"{address}.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # of several workers, one starts the process
-            with suppress(ConnectionError, FileNotFoundError):
-                return Client(address, "AF_UNIX")
-            _start(address, owner, deadline)
-
-
-def _start(address: str, owner: int, deadline: float) -> None:
-    Path(address).unlink(missing_ok=True)  # of a process that was killed
-    process = subprocess.Popen([sys.executable, "-m", "bmq.kafka_io.writer_process", address, str(owner)])
-    while not Path(address).exists() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
+        start(owner)
+        time.sleep(_PAUSE_SECONDS)
 
 
 def _end_with(owner: int, files: Iterable[str]) -> None:
@@ -209,13 +227,19 @@ def _end_with(owner: int, files: Iterable[str]) -> None:
     os._exit(0)
 
 
-def main(address: str, owner: int) -> None:
-    """Serve until the owner has ended."""
+def main(address: str, owner: int, lock: int) -> None:
+    """Serve until the owner has ended.
+
+    Parameters
+    ----------
+    lock : descriptor of the lock that `start` took; it is closed as soon as workers can connect.
+    """
     listener = Listener(address, "AF_UNIX", backlog=64)
+    os.close(lock)
     files = (address, f"{address}.lock")
     threading.Thread(target=_end_with, args=(owner, files), daemon=True).start()
     _Server(listener).run()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

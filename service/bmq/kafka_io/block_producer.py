@@ -1,0 +1,197 @@
+"""A producer of the C library that takes messages by the thousand, with or without transactions.
+
+    RecordBatch of messages ─► kernel ─► librdkafka's queues ─► broker
+
+Knows C calls and errors. When a transaction begins and ends is the caller's affair.
+"""
+
+import ctypes
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from bmq.kafka_io.librdkafka import PRODUCER, Delivery, library, new_client
+from bmq.kernels.text.produced_messages import produce_messages
+from bmq.records import Bools, Bytes, Int32s
+
+_NO_LIMIT = -1
+_FULL_MS = 50  # how long to wait for room in the queue before the next attempt
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The first message that Kafka did not take."""
+
+    error: KafkaError
+    topic: str
+
+
+class BlockProducer:
+    """One producer. Methods raise KafkaException as those of `confluent_kafka.Producer` do.
+
+    Parameters
+    ----------
+    options : of a librdkafka client, with `bootstrap.servers`.
+
+    Attributes
+    ----------
+    failure : known after `produce`, `flush` or the end of a transaction; None: no message has failed.
+
+    Raises
+    ------
+    SetupError : an option is wrong.
+    """
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self.failure: Failure | None = None
+        self._delivery = Delivery(_noter(weakref.ref(self)))
+        self._handle = new_client(PRODUCER, dict(options) | {"delivery.report.only.error": "true"}, self._delivery)
+        self._topics: dict[str, int] = {}
+        self._names: dict[str, Any] = {}  # of headers, as C strings
+        weakref.finalize(self, _destroy, self._handle, self._topics, self._delivery)
+
+    def produce(self, messages: pa.RecordBatch) -> None:
+        """Hand all messages to the library, in order; wait while its queue is full.
+
+        Parameters
+        ----------
+        messages : `wire.outgoing.MESSAGE_SCHEMA`; all rows have the same header names.
+        """
+        n = messages.num_rows
+        topics = messages.column("topic").dictionary_encode()
+        handles = np.array([self._topic(name) for name in topics.dictionary.to_pylist()], dtype=np.int64)
+        headers = messages.column("headers").flatten()
+        names = headers.field("key")[: len(headers) // n if n else 0].to_pylist()
+        columns = (
+            handles[topics.indices.to_numpy()],
+            _parts(messages.column("key")),
+            _parts(messages.column("value")),
+            np.array([ctypes.addressof(self._name(name)) for name in names], dtype=np.int64),
+            _parts(headers.field("value"))[1:],
+        )
+        c = library()
+        taken = 0
+        while taken < n and self.failure is None:
+            taken, error = produce_messages(c.produce, self._handle, taken, *columns)
+            if error and c.error_code(error) == KafkaError._QUEUE_FULL:
+                c.error_destroy(error)
+                c.poll(self._handle, _FULL_MS)
+            else:
+                _check(error)
+        c.poll(self._handle, 0)
+
+    def flush(self) -> None:
+        """Return when the broker has all messages, or when `message.timeout.ms` has ended for those that it has not."""
+        library().flush(self._handle, _NO_LIMIT)
+
+    def init_transactions(self, seconds: float) -> None:
+        """Take the transactional id; fence whoever had it, and end its transaction."""
+        _check(library().init_transactions(self._handle, _ms(seconds)))
+
+    def begin_transaction(self) -> None:
+        """Begin a transaction."""
+        _check(library().begin_transaction(self._handle))
+
+    def send_offset(self, place: TopicPartition, group: str, seconds: float) -> None:
+        """Set the offset of a consumer group as part of the transaction."""
+        c = library()
+        offsets, members = c.offsets_new(1), c.group_new(group.encode())
+        try:
+            c.offsets_add(offsets, place.topic.encode(), place.partition)
+            c.offsets_set(offsets, place.topic.encode(), place.partition, place.offset)
+            _check(c.send_offsets(self._handle, offsets, members, _ms(seconds)))
+        finally:
+            c.offsets_destroy(offsets)
+            c.group_destroy(members)
+
+    def commit_transaction(self, seconds: float) -> None:
+        """Flush, and commit the transaction."""
+        _check(library().commit_transaction(self._handle, _ms(seconds)))
+
+    def abort_transaction(self, seconds: float) -> None:
+        """Drop the messages that wait, and abort the transaction."""
+        _check(library().abort_transaction(self._handle, _ms(seconds)))
+
+    def note(self, message: "_Message") -> None:
+        """Keep the first failure: after it, a transaction purges all others."""
+        if message.error and self.failure is None:
+            c = library()
+            error = KafkaError(message.error, c.text_of(message.error).decode())
+            self.failure = Failure(error, c.topic_name(message.topic).decode())
+
+    def _topic(self, name: str) -> int:
+        if name not in self._topics:
+            c = library()
+            handle = c.topic_new(self._handle, name.encode(), None)
+            if not handle:
+                raise KafkaException(KafkaError(c.last_fault(), f"topic {name!r} is not possible"))
+            self._topics[name] = handle
+        return self._topics[name]
+
+    def _name(self, name: str) -> Any:
+        if name not in self._names:
+            self._names[name] = ctypes.create_string_buffer(name.encode())
+        return self._names[name]
+
+
+def produce_no_messages() -> None:
+    """Call the kernel of this module without a message, so that it is compiled before the first start."""
+    none = np.zeros(0, dtype=np.int64)
+    texts = _parts(pa.array([], pa.binary()))
+    produce_messages(0, 0, 0, none, texts, texts, none, texts[1:])
+
+
+class _Message(ctypes.Structure):
+    """The beginning of `rd_kafka_message_t`."""
+
+    _fields_ = (("error", ctypes.c_int), ("topic", ctypes.c_void_p))
+
+
+def _noter(producer: "weakref.ref[BlockProducer]") -> Any:
+    def note(client: int, message: int, opaque: int) -> None:
+        found = producer()
+        if found is not None:
+            found.note(_Message.from_address(message))
+
+    return note
+
+
+def _destroy(client: int, topics: Mapping[str, int], delivery: Any) -> None:
+    c = library()
+    for topic in topics.values():
+        c.topic_destroy(topic)
+    c.destroy(client, 0)
+
+
+def _check(error: int | None) -> None:
+    """Raise the error at an address, and free it; do nothing at 0."""
+    if not error:
+        return
+    c = library()
+    raised = KafkaError(
+        c.error_code(error),
+        c.error_text(error).decode(errors="replace"),
+        fatal=bool(c.error_is_fatal(error)),
+        retriable=bool(c.error_is_retriable(error)),
+        txn_requires_abort=bool(c.error_ends_transaction(error)),
+    )
+    c.error_destroy(error)
+    raise KafkaException(raised)
+
+
+def _ms(seconds: float) -> int:
+    return int(seconds * 1000)
+
+
+def _parts(column: pa.Array) -> tuple[Bools, Int32s, Bytes]:
+    """Return which rows of a binary column are there, where each begins, and the bytes; of these, views."""
+    _, starts, data = column.buffers()
+    rows = slice(column.offset, column.offset + len(column) + 1)
+    is_there = column.is_valid().to_numpy(zero_copy_only=False)
+    begins: Int32s = np.frombuffer(starts, np.int32)[rows] if starts else np.zeros(1, np.int32)
+    return is_there, begins, np.frombuffer(data or b"", np.uint8)
