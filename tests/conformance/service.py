@@ -87,6 +87,15 @@ class Service:
         self._reached: dict[str, int] = {}  # of the last batch
         self._process = self._start()
 
+    @property
+    def pid(self) -> int:
+        """The process id of `bmq serve`."""
+        return self._process.pid
+
+    def runs(self) -> bool:
+        """Whether the service's process lives."""
+        return self._process.poll() is None
+
     def restart(self, how: str) -> None:
         """End the service by "kill" (SIGKILL) or "stop" (SIGTERM), and start it on the same checkpoint."""
         if how == "kill":
@@ -120,16 +129,17 @@ class Service:
         """
         deadline = time.monotonic() + SETTLE_LIMIT_SECONDS
         while True:
-            reached = self._committed_offsets()
-            behind = {
-                topic: (reached.get(topic, 0), end) for topic, end in end_offsets.items() if reached.get(topic, 0) < end
-            }
+            behind = self._behind(end_offsets)
             if not behind:
                 return
             if time.monotonic() > deadline:
                 limit = f"{SETTLE_LIMIT_SECONDS:.0f} s"
                 raise self.failed(f"after {limit} the service is behind: {behind} (topic: (reached, end))")
             self._must_live_on(POLL_SECONDS)
+
+    def has_read(self, end_offsets: Mapping[str, int]) -> bool:
+        """Whether a finished batch has read each topic up to its end offset."""
+        return not self._behind(end_offsets)
 
     def failed(self, what: str) -> ServiceFailed:
         """Return the error that says what failed, with the end of the service's log."""
@@ -146,6 +156,12 @@ class Service:
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
                 start_new_session=True,
             )
+
+    def _behind(self, end_offsets: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+        reached = self._committed_offsets()
+        return {
+            topic: (reached.get(topic, 0), end) for topic, end in end_offsets.items() if reached.get(topic, 0) < end
+        }
 
     def _must_live_on(self, seconds: float) -> None:
         try:

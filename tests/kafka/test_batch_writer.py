@@ -6,14 +6,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from bmq.broker.broker import Broker
+from bmq.broker.ports import free_ports
 from bmq.errors import SetupError, StateError
 from bmq.kafka_io.batch_writer import NO_BATCH, Fenced, LooseWriter, MarkedWriter, Marks, Messages
+from bmq.kafka_io.topics import Topics
 from bmq.kafka_io.writer_process import Place, RemoteWriter, start
 from bmq.wire.outgoing import header_column, message_batch
+from tests.brokers import wait_until
 from tests.kafka_records import read_all
 
 LIMIT_SECONDS = 20
@@ -155,6 +160,26 @@ def test_a_message_that_the_broker_refuses_is_an_error_with_its_topic(
     with pytest.raises(SetupError, match=f"did not take a message for topic '{small}': .*too large"):
         writer.write([world.messages("x" * 5_000, topic=small)])
     assert world.written() == []
+
+
+def test_a_broker_that_was_killed_between_two_batches_is_waited_for(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    broker = Broker(tmp_path, port)
+    broker.start()
+    try:
+        topics = Topics({"bootstrap.servers": broker.bootstrap_servers})
+        topics.create_missing("marks", ["events"], 1)
+        world = World(broker.bootstrap_servers, lambda name, **_: name)
+        writer = world.writer()
+        marked = world.run(writer, 0, NO_BATCH, "a")
+        os.kill(int((tmp_path / ".lock").read_text()), signal.SIGKILL)
+        wait_until(lambda: not broker.running, "the broker's end")
+        # A client that asks while it starts hears of no broker at all, and forgets the one that it knew.
+        broker.start()
+        assert world.run(writer, 1, marked, "b") == 1
+        assert world.written() == ["a", "b"]
+    finally:
+        broker.stop()
 
 
 # -- the process --------------------------------------------------------------------------------------

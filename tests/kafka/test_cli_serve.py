@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from bmq.broker.ports import free_ports, require_free
 from bmq.cli import app
 from bmq.demo.figures import Figures, scrape
+from tests.brokers import wait_until
 from tests.ledger_check import must_be_whole
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600)]
@@ -158,4 +159,4 @@ def test_the_demo_shows_crossings_and_ends_by_itself(tmp_path: Path) -> None:
     assert int(total[1].replace(",", "")) > 0
     assert int(total[2].replace(",", "")) > 0
     assert re.search(r"v\d+ (entered|left) (garage|shop)-\d+ at x=", run.stdout)
-    assert list(tmp_path.iterdir()) == []
+    wait_until(lambda: not list(tmp_path.iterdir()), f"the end of {list(tmp_path.iterdir())}")

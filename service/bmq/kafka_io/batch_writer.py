@@ -14,19 +14,23 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from bmq.errors import SetupError, StateError
 from bmq.kafka_io import connect
-from bmq.kafka_io.block_producer import BlockProducer
+from bmq.kafka_io.block_producer import BlockProducer, Stuck
 from bmq.kafka_io.connect import Options, Unreachable, explained
 
 NO_BATCH = -1  # the number before that of the first batch
 
 # Seconds for one step of a transaction. The JVM's producer waits as long for a delivery.
 STEP_SECONDS = 120.0
+
+# For the mark, which takes milliseconds. After this time the writer is opened anew, and waits for the coordinator then.
+MARK_SECONDS = 3.0
 
 # A group offset expires when nobody has renewed it for `offsets.retention.minutes`, 7 days by default. A shard without
 # output renews its mark this often.
@@ -147,16 +151,40 @@ class MarkedWriter:
         """
         if not self._is_due:
             return
-        sender, self._sender = self._sender, None  # after a failure the writer is opened anew
-        assert sender is not None, "begin() comes first"
+        sender = self._begin_marked()
         try:
-            self._write(sender, messages)
+            sender.send(messages)
+            sender.step(sender.producer.commit_transaction)
         except BaseException:
             # Otherwise readers of committed records would wait for the end of the transaction until it times out.
             with suppress(KafkaException):
                 sender.producer.abort_transaction(connect.CONNECT_TIMEOUT_SECONDS)
             raise
         self._sender, self._is_due = sender, False
+        self._mark, self._renewed = self._batch + 1, time.monotonic()
+
+    def _begin_marked(self) -> "_Sender":
+        """Begin a transaction, with the mark in it, and return its sender.
+
+        The mark comes before the messages: if the library gets stuck, nothing is lost with its producer.
+        """
+        deadline = time.monotonic() + STEP_SECONDS
+        marks = self._marks
+        while True:
+            sender, self._sender = self._sender, None  # after a failure the writer is opened anew
+            assert sender is not None, "begin() comes first"
+            sender.step(sender.producer.begin_transaction)
+            try:
+                sender.step(partial(sender.producer.send_offset, marks.at(self._batch + 1), marks.group), MARK_SECONDS)
+            except Stuck:
+                if time.monotonic() > deadline:
+                    raise SetupError(
+                        f"Kafka did not take the mark of batch {self._batch} (group {marks.group!r}) in "
+                        f"{STEP_SECONDS:.0f} s. Look at the log of the broker that coordinates the group."
+                    ) from None
+                self._open()
+            else:
+                return sender
 
     def _open(self) -> None:
         """Take the transactional id, which fences and aborts whatever is left of others, and read the mark."""
@@ -177,15 +205,6 @@ class MarkedWriter:
         if found.error is not None:
             raise KafkaException(found.error)
         self._mark = found.offset if found.offset >= 0 else None
-
-    def _write(self, sender: "_Sender", messages: Messages) -> None:
-        producer, mark = sender.producer, self._batch + 1
-        with explained(self._options):
-            producer.begin_transaction()
-        sender.send(messages)
-        sender.step(lambda seconds: producer.send_offset(self._marks.at(mark), self._marks.group, seconds))
-        sender.step(producer.commit_transaction)
-        self._mark, self._renewed = mark, time.monotonic()
 
 
 Writer = LooseWriter | MarkedWriter
@@ -236,13 +255,13 @@ class _Sender:
         self.producer.flush()
         self._raise_failed()
 
-    def step(self, run: Callable[[float], object]) -> None:
-        """Run one step of a transaction, and run it again while its failure may pass."""
+    def step(self, run: Callable[[float], object], seconds: float = STEP_SECONDS) -> None:
+        """Run one step of a transaction, each time with this limit, and run it again while its failure may pass."""
         deadline = time.monotonic() + STEP_SECONDS
         while True:
             try:
                 with explained(self._options):
-                    run(STEP_SECONDS)
+                    run(seconds)
             except Unreachable as error:
                 self._raise_failed()
                 if time.monotonic() > deadline:

@@ -9,6 +9,8 @@ import ctypes
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,14 @@ from bmq.records import Bools, Bytes, Int32s
 
 _NO_LIMIT = -1
 _FULL_MS = 50  # how long to wait for room in the queue before the next attempt
+
+
+class Stuck(Exception):
+    """A call into the library does not come back, although it has a time limit; the producer is of no more use.
+
+    librdkafka 2.16 does not keep to the limit of `rd_kafka_send_offsets_to_transaction`, and waits for ever when the
+    group's coordinator was away for a moment (its issues 5456 and 5511).
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +63,7 @@ class BlockProducer:
         self._handle = new_client(PRODUCER, dict(options) | {"delivery.report.only.error": "true"}, self._delivery)
         self._topics: dict[str, int] = {}
         self._names: dict[str, Any] = {}  # of headers, as C strings
-        weakref.finalize(self, _destroy, self._handle, self._topics, self._delivery)
+        self._finalizer = weakref.finalize(self, _destroy, self._handle, self._topics, self._delivery)
 
     def produce(self, messages: pa.RecordBatch) -> None:
         """Hand all messages to the library, in order; wait while its queue is full.
@@ -93,21 +103,34 @@ class BlockProducer:
         """Take the transactional id; fence whoever had it, and end its transaction."""
         _check(library().init_transactions(self._handle, _ms(seconds)))
 
-    def begin_transaction(self) -> None:
+    def begin_transaction(self, seconds: float) -> None:
         """Begin a transaction."""
         _check(library().begin_transaction(self._handle))
 
     def send_offset(self, place: TopicPartition, group: str, seconds: float) -> None:
-        """Set the offset of a consumer group as part of the transaction."""
+        """Set the offset of a consumer group as part of the transaction.
+
+        Raises
+        ------
+        Stuck : no answer in that time.
+        """
+        errors: SimpleQueue[int | None] = SimpleQueue()
+        Thread(target=self._send_offset, args=(place, group, _ms(seconds), errors), daemon=True).start()
+        try:
+            error = errors.get(timeout=seconds)
+        except Empty:
+            self._finalizer.detach()  # nobody can free what a call still uses
+            raise Stuck from None
+        _check(error)
+
+    def _send_offset(self, place: TopicPartition, group: str, limit_ms: int, errors: "SimpleQueue[int | None]") -> None:
         c = library()
         offsets, members = c.offsets_new(1), c.group_new(group.encode())
-        try:
-            c.offsets_add(offsets, place.topic.encode(), place.partition)
-            c.offsets_set(offsets, place.topic.encode(), place.partition, place.offset)
-            _check(c.send_offsets(self._handle, offsets, members, _ms(seconds)))
-        finally:
-            c.offsets_destroy(offsets)
-            c.group_destroy(members)
+        c.offsets_add(offsets, place.topic.encode(), place.partition)
+        c.offsets_set(offsets, place.topic.encode(), place.partition, place.offset)
+        errors.put(c.send_offsets(self._handle, offsets, members, limit_ms))
+        c.offsets_destroy(offsets)
+        c.group_destroy(members)
 
     def commit_transaction(self, seconds: float) -> None:
         """Flush, and commit the transaction."""

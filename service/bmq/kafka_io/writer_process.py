@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Client, Connection, Listener
@@ -178,19 +178,24 @@ def start(owner: int) -> None:
 
     It takes a second until it answers, so whoever knows early that it will be needed calls this.
     """
-    address = _address(owner)
-    with open(f"{address}.lock", "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return  # it starts: it holds the lock until it listens
-        with suppress(ConnectionError, FileNotFoundError):
-            Client(address, "AF_UNIX").close()
-            return
-        Path(address).unlink(missing_ok=True)  # of a process that was killed
-        command = [sys.executable, "-m", "bmq.kafka_io.writer_process", address, str(owner), str(lock.fileno())]
-        # A session of its own: a signal to the owner's group does not end it in the middle of a transaction.
-        subprocess.Popen(command, pass_fds=[lock.fileno()], start_new_session=True)
+    with suppress(FileNotFoundError):  # another process ended at this moment and took the folder with it
+        address = _address(owner)
+        with open(f"{address}.lock", "w") as lock:
+            _start_locked(address, owner, lock.fileno())
+
+
+def _start_locked(address: str, owner: int, lock: int) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return  # it starts: it holds the lock until it listens
+    with suppress(ConnectionError, FileNotFoundError):
+        Client(address, "AF_UNIX").close()
+        return
+    Path(address).unlink(missing_ok=True)  # of a process that was killed
+    command = [sys.executable, "-m", "bmq.kafka_io.writer_process", address, str(owner), str(lock)]
+    # A session of its own: a signal to the owner's group does not end it in the middle of a transaction.
+    subprocess.Popen(command, pass_fds=[lock], start_new_session=True)
 
 
 def _address(owner: int) -> str:
@@ -215,7 +220,7 @@ def _connect(owner: int) -> Connection:
         time.sleep(_PAUSE_SECONDS)
 
 
-def _end_with(owner: int, files: Iterable[str]) -> None:
+def _end_with(owner: int, files: Sequence[str]) -> None:
     while True:
         try:
             os.kill(owner, 0)
@@ -224,6 +229,8 @@ def _end_with(owner: int, files: Iterable[str]) -> None:
         time.sleep(WATCH_SECONDS)
     for file in files:
         Path(file).unlink(missing_ok=True)
+    with suppress(OSError):  # others are in it
+        Path(files[0]).parent.rmdir()
     os._exit(0)
 
 
