@@ -13,12 +13,9 @@ def read_ledger(bootstrap_servers: str, *topics: str) -> Report:
     return ledger.finish()
 
 
-def must_be_whole(bootstrap_servers: str, *topics: str, was_killed: bool = False) -> None:
-    """Fail where signs do not alternate, or an event came twice.
-
-    Only a service that was killed may write events again: its last batch, under delivery at least once.
-    """
+def must_be_whole(bootstrap_servers: str, *topics: str) -> None:
+    """Fail where signs do not alternate, or an event came twice: delivery is exactly once, also over kills."""
     report = read_ledger(bootstrap_servers, *topics)
     assert report.faults == []
     assert report.n_foreign == 0
-    assert was_killed or report.repeats == []
+    assert report.repeats == []

@@ -57,7 +57,6 @@ class KafkaBackend:
         self._topics = topic_names(run)
         self._end_offsets: dict[str, int] = {}
         self._servers = bootstrap_servers
-        self._was_killed = False
         # Linger past any pause between two calls, so that only flush sends: a step is one record batch.
         self._producer = producer({"bootstrap.servers": bootstrap_servers, "linger.ms": "10000"})
         self._consumer = KafkaConsumer(
@@ -86,14 +85,13 @@ class KafkaBackend:
 
     def restart(self, how: str) -> None:
         """End the service by "kill" or "stop", and start it on the same checkpoint."""
-        self._was_killed |= how == "kill"
         self._service.restart(how)
         self.wait_until_ready()
 
     def ledger_faults(self) -> list[str]:
-        """Return what breaks the ledger in the events of the whole run; a service that was killed may repeat some."""
+        """Return what breaks the ledger in the events of the whole run."""
         report = read_ledger(self._servers, self._topics["events"])
-        return report.faults if self._was_killed else report.faults + report.repeats
+        return report.faults + report.repeats
 
     def command(self, records: Sequence[ControlRecord]) -> list[int]:
         """Publish to the control topic; return the offsets. Topics that queries name get the name of this run."""
