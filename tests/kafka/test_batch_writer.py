@@ -4,9 +4,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -14,7 +14,7 @@ import pytest
 from bmq.broker.broker import Broker
 from bmq.broker.ports import free_ports
 from bmq.errors import SetupError, StateError
-from bmq.kafka_io.batch_writer import NO_BATCH, Fenced, LooseWriter, MarkedWriter, Marks, Messages
+from bmq.kafka_io.batch_writer import MARK_SECONDS, NO_BATCH, Fenced, LooseWriter, MarkedWriter, Marks, Messages
 from bmq.kafka_io.topics import Topics
 from bmq.kafka_io.writer_process import Place, RemoteWriter, start
 from bmq.wire.outgoing import header_column, message_batch
@@ -162,24 +162,64 @@ def test_a_message_that_the_broker_refuses_is_an_error_with_its_topic(
     assert world.written() == []
 
 
-def test_a_broker_that_was_killed_between_two_batches_is_waited_for(tmp_path: Path) -> None:
+def test_after_a_failure_the_loose_writer_writes_again(world: World) -> None:
+    writer = LooseWriter(world.options | {"topic.metadata.propagation.max.ms": "1"})
+    with pytest.raises(SetupError, match="did not take a message for topic 'nobody-made-this-topic'"):
+        writer.write([world.messages("a", topic="nobody-made-this-topic")])
+    writer.write([world.messages("b")])
+    assert world.written() == ["b"]
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A broker that a test may kill or stop for a while."""
     (port,) = free_ports(1)
-    broker = Broker(tmp_path, port)
+    with Broker(tmp_path_factory.mktemp("broker"), port) as broker:
+        yield broker
+
+
+def pid_of(broker: Broker) -> int:
+    return int((broker.directory / ".lock").read_text())
+
+
+def world_of(broker: Broker, name: str) -> World:
+    def made(role: str, partitions: int = 1) -> str:
+        Topics({"bootstrap.servers": broker.bootstrap_servers}).create_missing(
+            f"{name}-control", [f"{name}-{role}"], partitions
+        )
+        return f"{name}-{role}"
+
+    return World(broker.bootstrap_servers, made)
+
+
+def test_a_writer_that_was_replaced_while_the_broker_paused_cannot_commit(broker: Broker) -> None:
+    world = world_of(broker, "paused")
+    zombie = world.writer()
+    marked = world.run(zombie, 0, NO_BATCH, "a")
+    zombie.begin(1, marked, has_messages=True)
+    assert world.run(world.writer(), 1, marked, "new") == 1
+
+    os.kill(pid_of(broker), signal.SIGSTOP)
+    # Longer than the zombie waits for its mark, so it opens the id anew when the broker goes on.
+    again = threading.Timer(MARK_SECONDS * 2, lambda: os.kill(pid_of(broker), signal.SIGCONT))
+    again.start()
+    with pytest.raises(Fenced, match="was written elsewhere"):
+        zombie.write([world.messages("old")])
+    again.join()
+    assert world.run(zombie, 1, marked, "old") == 1
+    assert world.written() == ["a", "new"]
+
+
+def test_a_broker_that_was_killed_between_two_batches_is_waited_for(broker: Broker) -> None:
+    world = world_of(broker, "killed")
+    writer = world.writer()
+    marked = world.run(writer, 0, NO_BATCH, "a")
+    os.kill(pid_of(broker), signal.SIGKILL)
+    wait_until(lambda: not broker.running, "the broker's end")
+    # A client that asks while it starts hears of no broker at all, and forgets the one that it knew.
     broker.start()
-    try:
-        topics = Topics({"bootstrap.servers": broker.bootstrap_servers})
-        topics.create_missing("marks", ["events"], 1)
-        world = World(broker.bootstrap_servers, lambda name, **_: name)
-        writer = world.writer()
-        marked = world.run(writer, 0, NO_BATCH, "a")
-        os.kill(int((tmp_path / ".lock").read_text()), signal.SIGKILL)
-        wait_until(lambda: not broker.running, "the broker's end")
-        # A client that asks while it starts hears of no broker at all, and forgets the one that it knew.
-        broker.start()
-        assert world.run(writer, 1, marked, "b") == 1
-        assert world.written() == ["a", "b"]
-    finally:
-        broker.stop()
+    assert world.run(writer, 1, marked, "b") == 1
+    assert world.written() == ["a", "b"]
 
 
 # -- the process --------------------------------------------------------------------------------------
@@ -255,6 +295,27 @@ def test_a_writer_process_that_was_killed_is_replaced(world: World, owner: int) 
 
     assert world.run(remote(world, owner), 1, marked, "b") == 1
     assert world.written() == ["a", "b"]
+
+
+ORPHAN = """
+import os, sys, time
+from bmq.errors import SetupError
+from bmq.kafka_io import writer_process
+
+writer_process._Daemon.pid = os.getpid()
+if os.fork():
+    time.sleep(0.5)  # the child sees its parent first
+    os._exit(0)
+print(writer_process.owner_of_worker() == os.getppid())
+while os.getppid() == writer_process.owner_of_worker():
+    time.sleep(0.05)
+"""
+
+
+def test_a_worker_whose_daemon_has_ended_starts_no_process_of_its_own() -> None:
+    run = subprocess.run([sys.executable, "-c", ORPHAN], capture_output=True, text=True, timeout=60)
+    assert run.stdout == "True\n"
+    assert "WriterEnded: The process that starts the Python workers has ended" in run.stderr
 
 
 def test_the_process_ends_with_its_owner(world: World) -> None:

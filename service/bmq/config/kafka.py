@@ -14,12 +14,13 @@ from bmq.config.sections import Section
 from bmq.errors import ConfigError
 
 _SERVERS = re.compile(r"[^\s,]+:\d+(,[^\s,]+:\d+)*")
-# Spark's Kafka source and sink refuse these or set them; the address has an option of its own.
+# Spark's Kafka source or the service refuses these or sets them; the address has an option of its own.
 _NOT_AN_OPTION = {
     "bootstrap.servers": "set kafka.bootstrap_servers",
     "auto.offset.reset": "set job.starting_offsets",
     "enable.auto.commit": "leave it out, offsets are in the checkpoint",
     "group.id": "leave it out, every client has a group of its own",
+    "transactional.id": "leave it out, every shard has one of its own",
     "key.deserializer": "leave it out",
     "value.deserializer": "leave it out",
     "key.serializer": "leave it out",
@@ -93,7 +94,7 @@ class KafkaSection(Section):
         return {"bootstrap.servers": self._servers(), **options}
 
     def spark_options(self) -> dict[str, str]:
-        """Return the options for Spark's Kafka source or sink, with the prefix `kafka.`; raises as `client_options`."""
+        """Return the options for Spark's Kafka source, with the prefix `kafka.`; raises as `client_options`."""
         options = {f"kafka.{name}": text for name, text in self.options.items()}
         return {"kafka.bootstrap.servers": self._servers(), **options}
 

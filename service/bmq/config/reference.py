@@ -37,8 +37,9 @@ starts; all faults are reported at once, and the exit code is 2. `config/local.t
 _AFTER = """\
 ## Kafka options
 
-`[kafka.options]` holds any option of a Kafka client. It goes unchanged to Spark's clients in the JVM and to
-librdkafka, which the command line uses. All these are the same thing:
+`[kafka.options]` holds any option of a Kafka client. It goes unchanged to librdkafka, which reads
+feeds and writes all output, and to Spark's clients in the JVM, which read the control and the clock topic. All these
+are the same thing:
 
 ```toml
 [kafka.options]

@@ -1,4 +1,4 @@
-"""All output of one shard and batch as messages, in pieces that Arrow and the JVM can hold."""
+"""All output of one shard and batch as messages, in pieces that Arrow can hold."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,8 +16,8 @@ from bmq.wire.join_event_messages import render_pairs
 from bmq.wire.membership import render_membership
 from bmq.wire.replies import render_replies
 
-# How many rows are rendered and leave at once: some megabytes. An Arrow column holds at most 2 GiB, and the JVM needs
-# ten times the memory of a batch; smaller pieces would only repeat the fixed cost of each rendering.
+# How many rows are rendered and leave at once: some megabytes. An Arrow column holds at most 2 GiB; smaller pieces
+# would only repeat the fixed cost of each rendering.
 PIECE_ROWS = 20_000
 
 

@@ -13,7 +13,6 @@ Spark keeps the state of step 4 only if the whole batch succeeds. So the state m
 never ahead of it.
 """
 
-import os
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -31,7 +30,7 @@ from bmq.job.received import read_frames
 from bmq.job.rendering import has_messages, render
 from bmq.job.replicas import Replica, catch_up, commit, read_head
 from bmq.kafka_io.batch_writer import Marks
-from bmq.kafka_io.writer_process import Place, RemoteWriter
+from bmq.kafka_io.writer_process import Place, RemoteWriter, owner_of_worker
 from bmq.monitor.monitor import Monitor
 
 # The replicas of this worker process: (run id, shard) -> replica. Spark keeps a worker process for many batches; when
@@ -119,10 +118,12 @@ def _take_replica(run_id: str, shard: int) -> Replica | None:
 
 def _writer(plan: Plan, shard: int) -> RemoteWriter:
     marks = Marks(f"{plan.delivery_id}-{shard}", plan.markers_topic) if plan.markers_topic is not None else None
-    return RemoteWriter(os.getppid(), Place(plan.run_id, shard, plan.client_options, marks))
+    return RemoteWriter(owner_of_worker(), Place(plan.run_id, shard, plan.client_options, marks))
 
 
 def _batch_id() -> int:
     context = TaskContext.get()
     assert context is not None, "handleInputRows runs inside a task"
-    return int(context.getLocalProperty("streaming.sql.batchId") or 0)
+    batch = context.getLocalProperty("streaming.sql.batchId")
+    assert batch is not None, "Spark names the batch of each streaming task"
+    return int(batch)

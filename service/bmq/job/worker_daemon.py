@@ -6,7 +6,6 @@ from this daemon has all of it at once, and shares the memory.
 """
 
 import gc
-import os
 from types import SimpleNamespace
 
 import pyspark.daemon
@@ -16,7 +15,7 @@ from bmq.job.warmup import warm_up
 from bmq.kafka_io import writer_process
 
 if __name__ == "__main__":
-    writer_process.start(os.getpid())
+    writer_process.start_for_workers()
     warm_up()
     # Otherwise the first garbage collection in a worker would touch, and so copy, every object that was made here.
     gc.collect()

@@ -29,6 +29,10 @@ NO_BATCH = -1  # the number before that of the first batch
 # Seconds for one step of a transaction. The JVM's producer waits as long for a delivery.
 STEP_SECONDS = 120.0
 
+# The longest transaction: the coordinator aborts a longer one. After a crash without a restart, readers of committed
+# records wait this long for the records behind it.
+TRANSACTION_SECONDS = 600.0
+
 # For the mark, which takes milliseconds. After this time the writer is opened anew, and waits for the coordinator then.
 MARK_SECONDS = 3.0
 
@@ -64,7 +68,8 @@ class LooseWriter:
     """
 
     def __init__(self, options: Options) -> None:
-        self._sender = _Sender(dict(options) | {"enable.idempotence": "true"}, options)
+        self._options = options
+        self._sender: _Sender | None = None
 
     def begin(self, batch: int, marked: int, *, has_messages: bool) -> int:
         """Return NO_BATCH: this writer sets no marks."""
@@ -77,8 +82,12 @@ class LooseWriter:
         ------
         SetupError : the broker did not take a message in time.
         """
-        self._sender.send(messages)
-        self._sender.flush()
+        # After a failure another producer is made: this one remembers what failed.
+        sender, self._sender = self._sender, None
+        sender = sender or _Sender(dict(self._options) | {"enable.idempotence": "true"}, self._options)
+        sender.send(messages)
+        sender.flush()
+        self._sender = sender
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +165,7 @@ class MarkedWriter:
             sender.send(messages)
             sender.step(sender.producer.commit_transaction)
         except BaseException:
-            # Otherwise readers of committed records would wait for the end of the transaction until it times out.
-            with suppress(KafkaException):
-                sender.producer.abort_transaction(connect.CONNECT_TIMEOUT_SECONDS)
+            sender.abort()
             raise
         self._sender, self._is_due = sender, False
         self._mark, self._renewed = self._batch + 1, time.monotonic()
@@ -166,33 +173,40 @@ class MarkedWriter:
     def _begin_marked(self) -> "_Sender":
         """Begin a transaction, with the mark in it, and return its sender.
 
-        The mark comes before the messages: if the library gets stuck, nothing is lost with its producer.
+        The mark comes before the messages: if it has to be set anew, nothing is lost with the transaction.
         """
         deadline = time.monotonic() + STEP_SECONDS
-        marks = self._marks
+        marks, before = self._marks, self._mark
         while True:
             sender, self._sender = self._sender, None  # after a failure the writer is opened anew
             assert sender is not None, "begin() comes first"
             sender.step(sender.producer.begin_transaction)
             try:
                 sender.step(partial(sender.producer.send_offset, marks.at(self._batch + 1), marks.group), MARK_SECONDS)
-            except Stuck:
+            except (Stuck, Unreachable):
                 if time.monotonic() > deadline:
                     raise SetupError(
                         f"Kafka did not take the mark of batch {self._batch} (group {marks.group!r}) in "
                         f"{STEP_SECONDS:.0f} s. Look at the log of the broker that coordinates the group."
                     ) from None
-                self._open()
+            except BaseException:
+                sender.abort()
+                raise
             else:
                 return sender
+            self._open()
+            if self._mark != before:
+                raise Fenced(f"Batch {self._batch} was written elsewhere meanwhile (group {marks.group!r}).")
 
     def _open(self) -> None:
         """Take the transactional id, which fences and aborts whatever is left of others, and read the mark."""
-        own = {"transactional.id": self._marks.group, "transaction.timeout.ms": str(int(STEP_SECONDS * 1000))}
+        own = {"transactional.id": self._marks.group, "transaction.timeout.ms": str(int(TRANSACTION_SECONDS * 1000))}
         self._sender = None
-        sender = _Sender(own | dict(self._options), self._options)
+        sender = _Sender(dict(self._options) | own, self._options)
         sender.step(sender.producer.init_transactions)
-        reader = connect.consumer(dict(self._options) | {"group.id": self._marks.group})
+        # Whoever reads uncommitted records gets the mark from before a transaction that just ends.
+        own = {"group.id": self._marks.group, connect.ISOLATION_OPTION: connect.ISOLATION}
+        reader = connect.consumer(dict(self._options) | own)
         try:
             sender.step(lambda seconds: self._read_mark(reader))
         finally:
@@ -219,9 +233,9 @@ def must_fit(mark: int | None, batch: int, marked: int, marks: Marks) -> None:
         found = "is gone" if mark is None else f"is {mark}"
         raise StateError(
             f"The mark of the last written batch ({where}) {found}, and the state expects {marked + 1}. Kafka forgets "
-            "such a mark after offsets.retention.minutes, or somebody reset the group. So it is not known whether "
-            f'batch {batch} was written by an earlier run. Start once with job.delivery = "at_least_once" until a '
-            "batch has run, which may write that batch twice; then go back."
+            "such a mark after offsets.retention.minutes. Or somebody reset the group, or changed topics.markers. So "
+            f"it is not known whether batch {batch} was written by an earlier run. Start once with job.delivery = "
+            '"at_least_once" until a batch has run, which may write that batch twice; then go back.'
         )
     raise StateError(
         f"The mark of the last written batch ({where}) is {mark}, but this checkpoint is at batch {batch}. Another "
@@ -241,19 +255,27 @@ class _Sender:
 
     def __init__(self, own: dict[str, str], options: Options) -> None:
         self._options = options
+        self._is_transactional = "transactional.id" in own
         self.producer = BlockProducer(_OPTIONS | own)
 
     def send(self, messages: Messages) -> None:
         """Hand all messages to the producer, in order."""
         for batch in messages:
-            with explained(self._options):
-                self.producer.produce(batch)
-            self._raise_failed()
+            try:
+                with explained(self._options):
+                    self.producer.produce(batch)
+            finally:
+                self._raise_failed()  # the first failure says more than what follows from it
 
     def flush(self) -> None:
         """Return when the broker has all messages."""
         self.producer.flush()
         self._raise_failed()
+
+    def abort(self) -> None:
+        """Abort the transaction; otherwise readers of committed records would wait until it times out."""
+        with suppress(KafkaException):
+            self.producer.abort_transaction(connect.CONNECT_TIMEOUT_SECONDS)
 
     def step(self, run: Callable[[float], object], seconds: float = STEP_SECONDS) -> None:
         """Run one step of a transaction, each time with this limit, and run it again while its failure may pass."""
@@ -264,6 +286,8 @@ class _Sender:
                     run(seconds)
             except Unreachable as error:
                 self._raise_failed()
+                if _must_abort(error):
+                    raise
                 if time.monotonic() > deadline:
                     raise SetupError(
                         f"{error} A broker of one node needs transaction.state.log.replication.factor=1 and "
@@ -275,8 +299,9 @@ class _Sender:
                 cause = error.__cause__
                 if isinstance(cause, KafkaException) and cause.args[0].code() in _FENCED:
                     raise Fenced(
-                        f"{error} Another service, or a newer task of this one, writes with the same checkpoint. Give "
-                        "each service a checkpoint of its own."
+                        f"{error} Another service, or a newer task of this one, writes with the same checkpoint: give "
+                        "each service a checkpoint of its own. Or the broker aborted the transaction, because it took "
+                        f"longer than {TRANSACTION_SECONDS:.0f} s."
                     ) from error
                 raise
             else:
@@ -284,12 +309,17 @@ class _Sender:
 
     def _raise_failed(self) -> None:
         failure = self.producer.failure
-        if failure is None or failure.error.code() in _FENCED:
+        if failure is None or (self._is_transactional and failure.error.code() in _FENCED):
             return  # the next step of the transaction says so
         raise SetupError(
             f"Kafka did not take a message for topic {failure.topic!r}: {failure.error.str()}. The batch runs again at "
             "the next start."
         )
+
+
+def _must_abort(error: SetupError) -> bool:
+    cause = error.__cause__
+    return isinstance(cause, KafkaException) and cause.args[0].txn_requires_abort()
 
 
 _FENCED = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED})

@@ -22,6 +22,7 @@ from bmq.kernels.text.produced_messages import produce_messages
 from bmq.records import Bools, Bytes, Int32s
 
 _NO_LIMIT = -1
+_GRACE_SECONDS = 1.0  # a call that keeps to its limit comes back in this time
 _FULL_MS = 50  # how long to wait for room in the queue before the next attempt
 
 
@@ -117,7 +118,7 @@ class BlockProducer:
         errors: SimpleQueue[int | None] = SimpleQueue()
         Thread(target=self._send_offset, args=(place, group, _ms(seconds), errors), daemon=True).start()
         try:
-            error = errors.get(timeout=seconds)
+            error = errors.get(timeout=seconds + _GRACE_SECONDS)
         except Empty:
             self._finalizer.detach()  # nobody can free what a call still uses
             raise Stuck from None

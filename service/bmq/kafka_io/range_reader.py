@@ -218,17 +218,15 @@ class _PartitionReader:
         self.last_sign = last_sign
         n_bytes = 0
         while self.position < self._end:
-            n_new = self._consume()
-            if n_new:
-                self.last_sign = time.monotonic()
-            elif time.monotonic() - self.last_sign > PATIENCE_SECONDS:
+            is_gone, n_new_bytes = self._take(self._consume())
+            if time.monotonic() - self.last_sign > PATIENCE_SECONDS:
                 raise _silent(self._connection, self._topic, self._partition, self.position)
-            is_gone, n_new_bytes = self._take(n_new)
             n_bytes += n_new_bytes
             is_over = is_gone or self.position >= self._end
             if self._n_held and (is_over or self._n_held == BLOCK_RECORDS or n_bytes >= BLOCK_BYTES):
                 yield self._block()
                 n_bytes = 0
+                self.last_sign = time.monotonic()  # the caller may have taken long
             if is_gone:
                 return
 
@@ -256,6 +254,9 @@ class _PartitionReader:
         for row in np.flatnonzero(columns.faults).tolist():
             is_gone |= self._handle_fault(int(columns.faults[row]), int(columns.offsets[row]), int(messages[row]))
         is_record = columns.faults == 0
+        # Other faults may come for ever.
+        if (is_record | (columns.faults == KafkaError._PARTITION_EOF)).any():
+            self.last_sign = time.monotonic()
         is_beyond = is_record & (columns.offsets >= self._end)
         self._is_at_end |= bool(is_beyond.any())
         is_kept = is_record & ~is_beyond

@@ -33,6 +33,7 @@ from bmq.kafka_io.connect import Options
 
 # Seconds. A busy machine takes some seconds to start a Python process.
 START_SECONDS = 60.0
+ANSWER_SECONDS = 600.0  # longer than all steps of a transaction together
 _ENDED = "The writer process has ended. The batch runs again and starts another."
 
 _PAUSE_SECONDS = 0.01
@@ -105,6 +106,10 @@ class RemoteWriter:
 
     def _answer(self) -> Any:
         try:
+            if not self._connection.poll(ANSWER_SECONDS):
+                raise WriterEnded(
+                    f"The writer process gave no answer for {ANSWER_SECONDS:.0f} s. The batch runs again."
+                )
             is_error, answer = self._connection.recv()
         except (EOFError, OSError) as error:
             raise WriterEnded(_ENDED) from error
@@ -173,6 +178,31 @@ def _pack(batch: pa.RecordBatch) -> memoryview:
     return memoryview(sink.getvalue())
 
 
+class _Daemon:
+    """The process from which the workers are forked; they inherit its process id."""
+
+    pid: int | None = None
+
+
+def start_for_workers() -> None:
+    """Start the writer process for the workers that this process forks from now on."""
+    _Daemon.pid = os.getpid()
+    start(_Daemon.pid)
+
+
+def owner_of_worker() -> int:
+    """Return the process id of the owner of the writer process that a worker uses: its parent.
+
+    Raises
+    ------
+    WriterEnded : the parent has ended. Spark goes on with such a worker, but nobody would end its writer process.
+    """
+    parent = os.getppid()
+    if _Daemon.pid not in {None, parent}:
+        raise WriterEnded("The process that starts the Python workers has ended. The batch runs again with new ones.")
+    return parent
+
+
 def start(owner: int) -> None:
     """Start the writer process of an owner, unless it runs or starts already.
 
@@ -224,7 +254,7 @@ def _end_with(owner: int, files: Sequence[str]) -> None:
     while True:
         try:
             os.kill(owner, 0)
-        except ProcessLookupError:
+        except OSError:  # it is gone, or its number belongs to somebody else's process
             break
         time.sleep(WATCH_SECONDS)
     for file in files:
