@@ -125,7 +125,7 @@ class MarkedWriter:
         self._sender: _Sender | None = None
         self._mark: int | None = None  # known while nobody else has opened the transactional id
         self._renewed = 0.0
-        self._batch = NO_BATCH
+        self._batch = self._marked = NO_BATCH
         self._is_due = False
 
     def begin(self, batch: int, marked: int, *, has_messages: bool) -> int:
@@ -142,7 +142,7 @@ class MarkedWriter:
         StateError : the mark is not the one that the state expects.
         SetupError : Kafka refuses transactions.
         """
-        self._batch = batch
+        self._batch, self._marked = batch, marked
         if self._sender is None or not _fits(self._mark, batch, marked):
             self._open()  # the shard may have been written elsewhere in between
         must_fit(self._mark, batch, marked, self._marks)
@@ -157,6 +157,7 @@ class MarkedWriter:
         ------
         Fenced : somebody else has opened the transactional id. Another run of the batch opens it anew.
         SetupError : the broker did not take a message, or did not commit in time.
+        StateError : the mark was lost since ``begin``.
         """
         if not self._is_due:
             return
@@ -195,6 +196,7 @@ class MarkedWriter:
             else:
                 return sender
             self._open()
+            must_fit(self._mark, self._batch, self._marked, marks)
             if self._mark != before:
                 raise Fenced(f"Batch {self._batch} was written elsewhere meanwhile (group {marks.group!r}).")
 
