@@ -224,7 +224,8 @@ def test_a_broker_that_was_killed_between_two_batches_is_waited_for(broker: Brok
     world = world_of(broker, "killed")
     writer = world.writer()
     marked = world.run(writer, 0, NO_BATCH, "a")
-    # A broker of one node that is killed right behind a commit may forget it, and nobody can do anything about that.
+    # A broker that coordinates a transaction and has its only replica, too, may skip its end when it starts again: it
+    # does not know its own partitions yet (seen in three of five kills right behind a commit).
     wait_until(lambda: world.mark() == 1 and world.written() == ["a"], "the end of the transaction")
     os.kill(pid_of(broker), signal.SIGKILL)
     wait_until(lambda: not broker.running, "the broker's end")
