@@ -3,9 +3,9 @@
 import json
 
 import numpy as np
-from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from bench.workload import SelectWorkload, Workload, stream_id
+from bmq.kafka_io.topic_reader import Start, TopicReader
 
 # Every square is asked about every reading: this many questions take some seconds.
 QUESTIONS = 16_000_000
@@ -64,40 +64,13 @@ def _crossings_by_stream(workload: Workload, streams: list[int]) -> dict[str, Le
 def events_by_stream(bootstrap: str, topic: str, streams: list[int]) -> tuple[dict[str, Ledger], int]:
     """Return what the topic says of each stream, and how many events it has in all."""
     ledgers: dict[str, Ledger] = {stream_id(s): [] for s in streams}
-    wanted = {stream.encode() for stream in ledgers}
     n_events = 0
-    for key, value in _records(bootstrap, topic):
-        n_events += 1
-        if key in wanted:
-            event = json.loads(value)
-            sign, reason = event.get("sign", ""), event.get("reason", "")
-            ledgers[key.decode()].append((sign, event["query_id"], event["event_time"], reason))
+    with TopicReader({"bootstrap.servers": bootstrap}, topic, Start.BEGINNING) as reader:
+        for message in reader.to_end():
+            n_events += 1
+            ledger = ledgers.get((message.key() or b"").decode())
+            if ledger is not None:
+                event = json.loads(message.value() or b"")
+                sign, reason = event.get("sign", ""), event.get("reason", "")
+                ledger.append((sign, event["query_id"], event["event_time"], reason))
     return ledgers, n_events
-
-
-def _records(bootstrap: str, topic: str) -> list[tuple[bytes, bytes]]:
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "bench",
-            "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",
-            # The end of a transaction takes an offset, so the last record may be before the last offset.
-            "enable.partition.eof": True,
-        }
-    )
-    partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
-    left = set(partitions)
-    consumer.assign([TopicPartition(topic, partition, 0) for partition in left])
-    records = []
-    while left:
-        for message in consumer.consume(10_000, timeout=10):
-            fault = message.error()
-            if fault is None:
-                records.append((message.key() or b"", message.value() or b""))
-            elif fault.code() == KafkaError._PARTITION_EOF:
-                left.discard(message.partition() or 0)
-            else:
-                raise RuntimeError(str(fault))
-    consumer.close()
-    return records

@@ -9,10 +9,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Producer
 
 from bench.fill import fill_queries
 from bench.workload import PLANE_M, Workload, stream_id
+from bmq.kafka_io.topic_reader import Start, TopicReader
 
 READINGS_PER_SECOND = 3_000
 TICKS_PER_SECOND = 20
@@ -97,26 +98,10 @@ def produce(bootstrap: str, workload: Workload, warm_up_seconds: int) -> int:
 
 def event_latencies(bootstrap: str, topic: str, measured_from: int) -> list[int]:
     """Return event record timestamp minus reading record timestamp, ms, of every event after the warm-up."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "latency",
-            "enable.partition.eof": True,
-            "auto.offset.reset": "earliest",
-        }
-    )
-    consumer.subscribe([topic])
     latencies: list[int] = []
-    ended: set[int] = set()
-    n_partitions = len(consumer.list_topics(topic, timeout=10).topics[topic].partitions)
-    while len(ended) < n_partitions:
-        message = consumer.poll(20)
-        assert message is not None, "the events topic does not answer"
-        if message.error():
-            ended.add(message.partition() or 0)
-            continue
-        sent = json.loads(message.value() or b"")["event_time"]  # the producer's clock when it made the record
-        if sent >= measured_from:
-            latencies.append(message.timestamp()[1] - sent)
-    consumer.close()
+    with TopicReader({"bootstrap.servers": bootstrap}, topic, Start.BEGINNING) as reader:
+        for message in reader.to_end():
+            sent = json.loads(message.value() or b"")["event_time"]  # the producer's clock when it made the record
+            if sent >= measured_from:
+                latencies.append(message.timestamp()[1] - sent)
     return latencies

@@ -23,12 +23,13 @@ from pathlib import Path
 
 import numpy as np
 import typer
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Producer
 from rich.console import Console
 
 from bench.rtmq_recount import Events, recount, sampled_garages
 from bench.rtmq_traffic import BASE_MS, PERIOD_SECONDS, WITHIN_SECONDS, Traffic, vehicle_id
 from bmq.broker.broker import Broker
+from bmq.kafka_io.topic_reader import Start, TopicReader
 from bmq.kafka_io.topics import Topics
 from bmq.kernels.tables.hashing import hash_ids
 from bmq.monitor.monitor import Monitor
@@ -267,27 +268,8 @@ def count_crossings(traffic: Traffic) -> Counts:
 
 
 def _records(bootstrap: str) -> list[bytes]:
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "rtmq",
-            "enable.partition.eof": True,
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,
-        }
-    )
-    consumer.subscribe([EVENTS])
-    values: list[bytes] = []
-    ended: set[int] = set()
-    while len(ended) < N_PARTITIONS:
-        message = consumer.poll(30)
-        assert message is not None, "the events topic does not answer"
-        if message.error():
-            ended.add(message.partition() or 0)
-        else:
-            values.append(message.value() or b"")
-    consumer.close()
-    return values
+    with TopicReader({"bootstrap.servers": bootstrap}, EVENTS, Start.BEGINNING) as reader:
+        return [message.value() or b"" for message in reader.to_end()]
 
 
 def _producer(bootstrap: str) -> Producer:
