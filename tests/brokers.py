@@ -8,6 +8,7 @@ none of them                    a container where an engine answers, else embedd
 
 import os
 import re
+import signal
 import subprocess
 import threading
 import time
@@ -17,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # re-exported unsaid
 
 from bmq.broker.broker import SETTINGS, Broker
@@ -42,6 +43,24 @@ def wait_until(fact: Callable[[], T | None], what: str, limit_seconds: float = A
         if time.monotonic() > end:
             raise AssertionError(f"waited {limit_seconds} s in vain for {what}")
         pause.wait(PAUSE_SECONDS)
+
+
+def pid_of(broker: Broker) -> int:
+    """Return the process id of a broker that runs."""
+    return int((broker.directory / ".lock").read_text())
+
+
+def kill(broker: Broker) -> None:
+    """End a broker by SIGKILL, and return when it has ended."""
+    os.kill(pid_of(broker), signal.SIGKILL)
+    wait_until(lambda: not broker.running, "the broker's end")
+
+
+def delete_before(bootstrap_servers: str, topic: str, partition: int, offset: int) -> None:
+    """Delete the records of a partition before an offset, as retention does."""
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    for future in admin.delete_records([TopicPartition(topic, partition, offset)]).values():
+        future.result(ANSWER_LIMIT_SECONDS)
 
 
 @contextmanager

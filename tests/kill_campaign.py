@@ -28,7 +28,7 @@ from confluent_kafka import Producer
 from bmq.broker.broker import Broker
 from bmq.broker.ports import free_ports
 from bmq.kafka_io.topics import Topics
-from tests.brokers import wait_until
+from tests.brokers import kill
 from tests.conformance.service import Service, topic_names, write_config
 from tests.kafka_records import read_all
 from tests.oracle import Oracle, Reading
@@ -136,8 +136,7 @@ class Campaign:
         time.sleep(self._rng.uniform(0, LONGEST_WAIT_SECONDS))
         part = self._rng.choice(PARTS)
         if part == "broker":
-            os.kill(int((self.broker.directory / ".lock").read_text()), signal.SIGKILL)
-            wait_until(lambda: not self.broker.running, "the broker's end")
+            kill(self.broker)
             time.sleep(self._rng.uniform(0, LONGEST_WAIT_SECONDS))
             self.broker.start()
         elif part == "all":

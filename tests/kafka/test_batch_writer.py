@@ -19,7 +19,7 @@ from bmq.kafka_io.batch_writer import MARK_SECONDS, NO_BATCH, Fenced, LooseWrite
 from bmq.kafka_io.topics import Topics
 from bmq.kafka_io.writer_process import Place, RemoteWriter, start
 from bmq.wire.outgoing import header_column, message_batch
-from tests.brokers import wait_until
+from tests.brokers import kill, pid_of, wait_until
 from tests.kafka_records import read_all
 
 LIMIT_SECONDS = 20
@@ -188,10 +188,6 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
         yield broker
 
 
-def pid_of(broker: Broker) -> int:
-    return int((broker.directory / ".lock").read_text())
-
-
 def world_of(broker: Broker, name: str) -> World:
     def made(role: str, partitions: int = 1) -> str:
         Topics({"bootstrap.servers": broker.bootstrap_servers}).create_missing(
@@ -227,8 +223,7 @@ def test_a_broker_that_was_killed_between_two_batches_is_waited_for(broker: Brok
     # A broker that coordinates a transaction and has its only replica, too, may skip its end when it starts again: it
     # does not know its own partitions yet (seen in three of five kills right behind a commit).
     wait_until(lambda: world.mark() == 1 and world.written() == ["a"], "the end of the transaction")
-    os.kill(pid_of(broker), signal.SIGKILL)
-    wait_until(lambda: not broker.running, "the broker's end")
+    kill(broker)
     # A client that asks while it starts hears of no broker at all, and forgets the one that it knew.
     broker.start()
     assert world.run(writer, 1, marked, "b") == 1
@@ -316,10 +311,12 @@ from bmq.errors import SetupError
 from bmq.kafka_io import writer_process
 
 writer_process._Daemon.pid = os.getpid()
+has_seen, sees = os.pipe()
 if os.fork():
-    time.sleep(0.5)  # the child sees its parent first
+    os.read(has_seen, 1)  # the child sees its parent first
     os._exit(0)
 print(writer_process.owner_of_worker() == os.getppid())
+os.write(sees, b".")
 while os.getppid() == writer_process.owner_of_worker():
     time.sleep(0.05)
 """

@@ -21,7 +21,7 @@ from kafka.consumer.fetcher import ConsumerRecord
 from bmq.broker.broker import Broker
 from bmq.broker.ports import HOST, free_ports
 from bmq.errors import SetupError
-from tests.brokers import Topics, wait_until
+from tests.brokers import Topics, pid_of, wait_until
 
 pytestmark = pytest.mark.kafka
 
@@ -129,7 +129,7 @@ def test_a_restart_on_another_port_keeps_topics_and_records(own_broker: Broker) 
 
 
 def test_a_folder_has_one_broker(own_broker: Broker) -> None:
-    pid = (own_broker.directory / ".lock").read_text()
+    pid = pid_of(own_broker)
 
     with pytest.raises(SetupError, match=f"in use by another broker, process {pid}. Stop that one"):
         Broker(own_broker.directory).start()
@@ -138,7 +138,7 @@ def test_a_folder_has_one_broker(own_broker: Broker) -> None:
 
 
 def test_a_control_c_at_the_terminal_is_not_for_the_broker(own_broker: Broker) -> None:
-    pid = int((own_broker.directory / ".lock").read_text())
+    pid = pid_of(own_broker)
 
     assert os.getsid(pid) == pid != os.getsid(0)
 

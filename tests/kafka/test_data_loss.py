@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Producer
 
 from bmq.kafka_io.topics import Topics
+from tests.brokers import delete_before
 from tests.conformance.service import Service, ServiceFailed, topic_names, write_config
 from tests.kafka_records import read_all
 
@@ -62,9 +62,7 @@ def test_lost_readings_stop_the_service_unless_it_is_to_go_on(bootstrap_servers:
 
         for stream in ("lost", "lost", "c"):
             send(stream)
-        admin = AdminClient({"bootstrap.servers": bootstrap_servers})
-        for future in admin.delete_records([TopicPartition(line, 0, 4)]).values():
-            future.result(LIMIT_SECONDS)
+        delete_before(bootstrap_servers, line, 0, 4)
         service.restart("kill")
         with pytest.raises(ServiceFailed, match="the service ended by itself") as stopped:
             service.wait_for({line: 5})

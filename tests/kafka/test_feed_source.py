@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: ignore[attr-defined]  # re-exported unsaid
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
@@ -20,6 +20,7 @@ from bmq.job.source.source_settings import SourceSettings
 from bmq.kafka_io.connect import Unreachable
 from bmq.records import Feed
 from bmq.wire.frames import unpack_dead_letters, unpack_readings
+from tests.brokers import delete_before
 
 pytestmark = pytest.mark.kafka
 
@@ -64,10 +65,6 @@ class World:
         for time_ms in range(first, first + n):
             producer.produce(self.topic, json.dumps({"id": "s", "ts": time_ms, "x": 1}), partition=partition)
         assert producer.flush(LIMIT_SECONDS) == 0
-
-    def delete_before(self, offset: int) -> None:
-        for future in self.admin.delete_records([TopicPartition(self.topic, 0, offset)]).values():
-            future.result(LIMIT_SECONDS)
 
     def delete(self) -> None:
         for future in self.admin.delete_topics([self.topic]).values():
@@ -184,7 +181,7 @@ def test_deleted_records_stop_the_batch_or_are_a_dead_letter(world: World) -> No
     stopping, going_on = world.reader(), world.reader("continue")
     start = stopping.initialOffset()
     end = stopping.latestOffset(start, ALL)
-    world.delete_before(3)
+    delete_before(world.servers, world.topic, 0, 3)
 
     with pytest.raises(DataLost, match=rf"'{world.topic}' partition 0.* expected offset 0.* first .* 3.*on_data_loss"):
         read(stopping, start, end)

@@ -5,13 +5,14 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # re-exported unsaid
 
 from bmq.errors import SetupError
 from bmq.kafka_io import range_reader
 from bmq.kafka_io.librdkafka import Connection, connection
 from bmq.kafka_io.range_reader import BLOCK_RECORDS, Gap, RecordBlock, read_range
+from tests.brokers import delete_before
 from tests.transactions import LIMIT_SECONDS, Transaction
 
 pytestmark = pytest.mark.kafka
@@ -39,12 +40,6 @@ def send(servers: str, topic: str, values: Iterable[bytes | None], **options: st
     for value in values:
         producer.produce(topic, value, partition=1)
     assert producer.flush(LIMIT_SECONDS) == 0
-
-
-def delete_before(servers: str, topic: str, offset: int) -> None:
-    admin = AdminClient({"bootstrap.servers": servers})
-    for future in admin.delete_records([TopicPartition(topic, 1, offset)]).values():
-        future.result(LIMIT_SECONDS)
 
 
 def records(client: Connection, topic: str, start: int, end: int) -> list[tuple[int, bytes | None]]:
@@ -133,7 +128,7 @@ def test_aborted_records_and_markers_are_gaps_that_end_a_range(
 
 def test_what_was_deleted_is_a_gap_and_the_rest_is_read(client: Connection, bootstrap_servers: str, topic: str) -> None:
     send(bootstrap_servers, topic, [b"x"] * 10)
-    delete_before(bootstrap_servers, topic, 4)
+    delete_before(bootstrap_servers, topic, 1, 4)
 
     gap, block = read_range(client, topic, 1, 1, 10)
     assert gap == Gap(topic, 1, expected=1, first=4)
