@@ -145,7 +145,7 @@ class MarkedWriter:
         self._batch, self._marked = batch, marked
         if self._sender is None or not _fits(self._mark, batch, marked):
             self._open()  # the shard may have been written elsewhere in between
-        must_fit(self._mark, batch, marked, self._marks)
+        _must_fit(self._mark, batch, marked, self._marks)
         is_written = self._mark == batch + 1
         self._is_due = not is_written and (has_messages or time.monotonic() > self._renewed + RENEW_SECONDS)
         return batch if is_written or self._is_due else marked
@@ -196,19 +196,22 @@ class MarkedWriter:
             else:
                 return sender
             self._open()
-            must_fit(self._mark, self._batch, self._marked, marks)
+            _must_fit(self._mark, self._batch, self._marked, marks)
             if self._mark != before:
                 raise Fenced(f"Batch {self._batch} was written elsewhere meanwhile (group {marks.group!r}).")
 
     def _open(self) -> None:
         """Take the transactional id, which fences and aborts whatever is left of others, and read the mark."""
-        own = {"transactional.id": self._marks.group, "transaction.timeout.ms": str(int(TRANSACTION_SECONDS * 1000))}
+        of_shard = {
+            "transactional.id": self._marks.group,
+            "transaction.timeout.ms": f"{TRANSACTION_SECONDS * 1000:.0f}",
+        }
         self._sender = None
-        sender = _Sender(dict(self._options) | own, self._options)
+        sender = _Sender(dict(self._options) | of_shard, self._options)
         sender.step(sender.producer.init_transactions)
         # Whoever reads uncommitted records gets the mark from before a transaction that just ends.
-        own = {"group.id": self._marks.group, connect.ISOLATION_OPTION: connect.ISOLATION}
-        reader = connect.consumer(dict(self._options) | own)
+        of_group = {"group.id": self._marks.group, connect.ISOLATION_OPTION: connect.ISOLATION}
+        reader = connect.consumer(dict(self._options) | of_group)
         try:
             sender.step(lambda seconds: self._read_mark(reader))
         finally:
@@ -226,7 +229,7 @@ class MarkedWriter:
 Writer = LooseWriter | MarkedWriter
 
 
-def must_fit(mark: int | None, batch: int, marked: int, marks: Marks) -> None:
+def _must_fit(mark: int | None, batch: int, marked: int, marks: Marks) -> None:
     """Raise StateError unless the mark is that of an earlier run of the batch, or the one that the state expects."""
     if _fits(mark, batch, marked):
         return
@@ -281,33 +284,30 @@ class _Sender:
 
     def step(self, run: Callable[[float], object], seconds: float = STEP_SECONDS) -> None:
         """Run one step of a transaction, each time with this limit, and run it again while its failure may pass."""
-        deadline = time.monotonic() + STEP_SECONDS
-        while True:
-            try:
-                with explained(self._options):
-                    run(seconds)
-            except Unreachable as error:
-                self._raise_failed()
-                if _must_abort(error):
-                    raise
-                if time.monotonic() > deadline:
-                    raise SetupError(
-                        f"{error} A broker of one node needs transaction.state.log.replication.factor=1 and "
-                        'transaction.state.log.min.isr=1. job.delivery = "at_least_once" needs no transactions.'
-                    ) from error
-                time.sleep(connect.RETRY_SECONDS)
-            except SetupError as error:
-                self._raise_failed()
-                cause = error.__cause__
-                if isinstance(cause, KafkaException) and cause.args[0].code() in _FENCED:
-                    raise Fenced(
-                        f"{error} Another service, or a newer task of this one, writes with the same checkpoint: give "
-                        "each service a checkpoint of its own. Or the broker aborted the transaction, because it took "
-                        f"longer than {TRANSACTION_SECONDS:.0f} s."
-                    ) from error
-                raise
-            else:
-                return
+        try:
+            connect.patiently(lambda: self._try(run, seconds), _may_pass, STEP_SECONDS)
+        except SetupError as error:
+            if _may_pass(error):
+                raise SetupError(
+                    f"{error} A broker of one node needs transaction.state.log.replication.factor=1 and "
+                    'transaction.state.log.min.isr=1. job.delivery = "at_least_once" needs no transactions.'
+                ) from error
+            fault = _fault_of(error)
+            if fault is not None and fault.code() in _FENCED:
+                raise Fenced(
+                    f"{error} Another service, or a newer task of this one, writes with the same checkpoint: give "
+                    "each service a checkpoint of its own. Or the broker aborted the transaction, because it took "
+                    f"longer than {TRANSACTION_SECONDS:.0f} s."
+                ) from error
+            raise
+
+    def _try(self, run: Callable[[float], object], seconds: float) -> None:
+        try:
+            with explained(self._options):
+                run(seconds)
+        except SetupError:
+            self._raise_failed()  # the first failure says more than what follows from it
+            raise
 
     def _raise_failed(self) -> None:
         failure = self.producer.failure
@@ -319,9 +319,16 @@ class _Sender:
         )
 
 
-def _must_abort(error: SetupError) -> bool:
+def _fault_of(error: Exception) -> KafkaError | None:
+    """Return the client's error that an error explains."""
     cause = error.__cause__
-    return isinstance(cause, KafkaException) and cause.args[0].txn_requires_abort()
+    return cause.args[0] if isinstance(cause, KafkaException) else None
+
+
+def _may_pass(error: Exception) -> bool:
+    """Return whether a step of a transaction may succeed if it is tried again."""
+    fault = _fault_of(error)
+    return isinstance(error, Unreachable) and fault is not None and not fault.txn_requires_abort()
 
 
 _FENCED = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED})

@@ -13,7 +13,7 @@ from uuid import uuid4
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
-from bmq.errors import SetupError
+from bmq.errors import ServiceError, SetupError
 
 # Seconds. A broker in the same network answers in milliseconds, and in a few seconds while it elects a leader. If
 # "not reachable" took longer than this, a user would think that the command hangs.
@@ -54,8 +54,8 @@ Options = Mapping[str, str]
 Answer = TypeVar("Answer")
 
 # Swallows librdkafka's own log lines ("%3|170…|FAIL|…"), which would appear beside the one sentence for the user.
-LOG = logging.getLogger("bmq.kafka")
-LOG.addHandler(logging.NullHandler())
+_LOG = logging.getLogger("bmq.kafka")
+_LOG.addHandler(logging.NullHandler())
 
 
 class Unreachable(SetupError):
@@ -65,13 +65,13 @@ class Unreachable(SetupError):
 def admin_client(options: Options) -> AdminClient:
     """Return a client for topics and offsets; it connects at its first use."""
     with explained(options):
-        return AdminClient(dict(options), logger=LOG)
+        return AdminClient(dict(options), logger=_LOG)
 
 
 def producer(options: Options) -> Producer:
     """Return an idempotent producer: it reports a delivery when the replicas have the record, once and in order."""
     with explained(options):
-        return Producer({"enable.idempotence": "true"} | dict(options), logger=LOG)
+        return Producer({"enable.idempotence": "true"} | dict(options), logger=_LOG)
 
 
 def consumer(options: Options) -> Consumer:
@@ -85,7 +85,7 @@ def consumer(options: Options) -> Consumer:
         ISOLATION_OPTION: ISOLATION,
     }
     with explained(options):
-        return Consumer(own | dict(options), logger=LOG)
+        return Consumer(own | dict(options), logger=_LOG)
 
 
 def isolation_level(options: Options) -> IsolationLevel:
@@ -95,14 +95,27 @@ def isolation_level(options: Options) -> IsolationLevel:
     return IsolationLevel.READ_UNCOMMITTED
 
 
-def patiently(ask: Callable[[], Answer]) -> Answer:
-    """Return the result of ``ask``; repeat it, for up to CONNECT_TIMEOUT_SECONDS, while a partition has no leader."""
-    deadline = time.monotonic() + CONNECT_TIMEOUT_SECONDS
+def _is_leaderless(error: Exception) -> bool:
+    return isinstance(error, KafkaException) and error.args[0].code() in LEADERLESS
+
+
+def patiently(
+    ask: Callable[[], Answer],
+    may_pass: Callable[[Exception], bool] = _is_leaderless,
+    seconds: float = CONNECT_TIMEOUT_SECONDS,
+) -> Answer:
+    """Return the result of ``ask``; repeat it, for up to some seconds, while its error may pass.
+
+    Parameters
+    ----------
+    may_pass : by default, whether a partition has no leader.
+    """
+    deadline = time.monotonic() + seconds
     while True:
         try:
             return ask()
-        except KafkaException as error:
-            if error.args[0].code() not in LEADERLESS or time.monotonic() > deadline:
+        except (KafkaException, ServiceError) as error:
+            if not may_pass(error) or time.monotonic() > deadline:
                 raise
         time.sleep(RETRY_SECONDS)
 

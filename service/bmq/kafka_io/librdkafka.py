@@ -126,7 +126,7 @@ def library() -> Library:
 
     Raises
     ------
-    SetupError : there is none.
+    SetupError : the library is not on this machine.
     """
     site = Path(confluent_kafka.__file__).parent.parent
     found = next(map(str, chain.from_iterable(site.glob(pattern) for pattern in _IN_WHEEL)), None)

@@ -16,7 +16,7 @@ from bmq.kafka_io.range_reader import Gap, read_range
 
 
 def frames_of(settings: SourceSettings, at: Range) -> Iterator[pa.RecordBatch]:
-    """Return the rows of `decode.FRAME_SCHEMA` for one range, one batch of rows for each block of records.
+    """Return the rows of `frame_rows.FRAME_SCHEMA` for one range, one batch of rows for each block of records.
 
     Raises
     ------

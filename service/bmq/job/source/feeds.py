@@ -8,10 +8,9 @@ topic, so a batch that runs again reads the same commands and the same readings.
 Spark runs the planner in a Python process of its own. That process needs no kernels, so it must not import the tasks.
 """
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
@@ -22,8 +21,8 @@ from bmq.job.frame_rows import FRAME_DDL
 from bmq.job.source.losses import DataLost, loss_sentence, missing_sentence
 from bmq.job.source.offsets import Loss, Position, Range, losses, next_end, plan_ranges
 from bmq.job.source.source_settings import SourceSettings
-from bmq.kafka_io.connect import CONNECT_TIMEOUT_SECONDS, RETRY_SECONDS, Unreachable
-from bmq.kafka_io.topics import Topics
+from bmq.kafka_io.connect import CONNECT_TIMEOUT_SECONDS, Unreachable, patiently
+from bmq.kafka_io.topics import TopicEnds, Topics
 
 NAME = "bmq_feeds"
 
@@ -32,7 +31,6 @@ NAME = "bmq_feeds"
 PATIENCE_SECONDS = 120.0
 
 Document = dict[str, dict[str, Any]]  # a position in the offset log
-_Answer = TypeVar("_Answer")
 
 
 def feed_source(settings: SourceSettings) -> type[DataSource]:
@@ -140,34 +138,24 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _ask(self) -> Position:
         """Return the ends of the topics that exist, with their ids."""
-        wanted = self._settings.topics()
-        found = _patiently(lambda: self._client().ends(wanted))
-        if self._settings.on_loss == "stop":
-            # A broker that has just started may not know each topic at once.
-            deadline = time.monotonic() + CONNECT_TIMEOUT_SECONDS
-            while len(found) < len(wanted):
-                if time.monotonic() > deadline:
-                    raise DataLost(missing_sentence([topic for topic in wanted if topic not in found]))
-                time.sleep(RETRY_SECONDS)
-                found = _patiently(lambda: self._client().ends(wanted))
+        # A broker that has just started may not know each topic at once.
+        found = patiently(self._ends, lambda error: isinstance(error, DataLost), CONNECT_TIMEOUT_SECONDS)
         return Position(
             {topic: ends.offsets for topic, ends in found.items()},
             {topic: ends.id for topic, ends in found.items() if ends.id is not None},
         )
 
+    def _ends(self) -> dict[str, TopicEnds]:
+        wanted = self._settings.topics()
+        found = patiently(
+            lambda: self._client().ends(wanted), lambda error: isinstance(error, Unreachable), PATIENCE_SECONDS
+        )
+        missing = [topic for topic in wanted if topic not in found]
+        if missing and self._settings.on_loss == "stop":
+            raise DataLost(missing_sentence(missing))
+        return found
+
     def _client(self) -> Topics:
         if self._topics is None:
             self._topics = Topics(self._settings.plan.client_options)
         return self._topics
-
-
-def _patiently(ask: Callable[[], _Answer]) -> _Answer:
-    """Return the answer of ``ask``; repeat it, for up to PATIENCE_SECONDS, while no broker answers."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        try:
-            return ask()
-        except Unreachable:
-            if time.monotonic() > deadline:
-                raise
-        time.sleep(RETRY_SECONDS)
