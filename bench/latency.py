@@ -1,67 +1,117 @@
-"""How long an event takes when there is no backlog: 3,000 readings a second, local checkpoint."""
+"""How late events arrive when there is no backlog, from the first reading after the start on.
+
+    python -m bench.latency [--rate 3000] [--seconds 60] [--delivery exactly_once]
+
+Streams report once a second, in even steps, to a service of 10,000 queries with a local checkpoint. A consumer in this
+process reads only what is committed. An event's latency is the time from the moment when its reading was made to the
+moment when this consumer has it. The first minute counts. The service's processor time is that of all its processes.
+"""
 
 import json
+import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
+import typer
 from confluent_kafka import Producer
+from rich.console import Console
 
-from bench.fill import fill_queries
-from bench.workload import PLANE_M, Workload, stream_id
+from bench.fill import N_PARTITIONS, fill_queries
+from bench.workload import PLANE_M, STEP_M, Workload, stream_id
+from bmq.broker.broker import Broker
 from bmq.kafka_io.topic_reader import Start, TopicReader
+from bmq.kafka_io.topics import Topics
 
-READINGS_PER_SECOND = 3_000
+N_QUERIES = 10_000
 TICKS_PER_SECOND = 20
-TOPIC = "latency"
+START_SECONDS = 120.0
+SETTLING_SECONDS = 5.0  # after the last reading: an event that is later than this is missed
+CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+
+_console = Console(stderr=True)
+
+
+class Delivery(StrEnum):
+    """What `job.delivery` may be."""
+
+    EXACTLY_ONCE = "exactly_once"
+    AT_LEAST_ONCE = "at_least_once"
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Milliseconds: of a batch, and from a reading's record timestamp to that of its event."""
+    """Milliseconds of a batch and of an event, and how many cores the service kept busy."""
 
+    rate: int
+    delivery: Delivery
     batch_ms_median: float
     event_ms_p50: float
     event_ms_p99: float
+    cores: float
+
+    def line(self) -> str:
+        """Return it as the bench's result line."""
+        return (
+            f"latency rate={self.rate} delivery={self.delivery} event_ms_p50={self.event_ms_p50:.0f} "
+            f"event_ms_p99={self.event_ms_p99:.0f} batch_ms_median={self.batch_ms_median:.0f} cores={self.cores:.2f}"
+        )
 
 
-def measure_latency(bootstrap: str, folder: Path, warm_up_seconds: int, seconds: int) -> Latency:
-    """Run the service beside a steady producer; return what it took after the warm-up."""
-    side_m = 0.1 * 3.1416 / 2 * PLANE_M**2 / (4 * 10_000 * 30)
-    workload = Workload(READINGS_PER_SECOND, warm_up_seconds + seconds, 10_000, side_m)
-    control, events = f"{TOPIC}.control.queries", f"{TOPIC}.events"
+def main(rate: int = 3_000, seconds: int = 60, delivery: Delivery = Delivery.EXACTLY_ONCE) -> None:
+    """Measure one setting and print its line."""
+    with tempfile.TemporaryDirectory(prefix="bmq-bench-") as folder, Broker(Path(folder) / "kafka") as broker:
+        print(measure_latency(broker.bootstrap_servers, Path(folder), rate, delivery, seconds).line())
+
+
+def measure_latency(bootstrap: str, folder: Path, rate: int, delivery: Delivery, seconds: int) -> Latency:
+    """Run the service beside a steady producer and a consumer; return what the events took."""
+    name = f"latency.{rate}.{delivery}"
+    side_m = 0.1 * 3.1416 / 2 * PLANE_M**2 / (4 * N_QUERIES * STEP_M)
+    workload = Workload(rate, seconds, N_QUERIES, side_m)
+    control, events = f"{name}.control.queries", f"{name}.events"
+    Topics({"bootstrap.servers": bootstrap}).create_missing(control, [name, events], N_PARTITIONS)
     fill_queries(bootstrap, control, workload)
-    command = [sys.executable, "-m", "bench.pipeline_run", "latency", bootstrap, TOPIC, "400000"]
+    pipeline = "latency" if delivery is Delivery.EXACTLY_ONCE else "latency-at-least-once"
+    command = [sys.executable, "-m", "bench.pipeline_run", pipeline, bootstrap, name, "400000", str(folder / name)]
     service = subprocess.Popen(
-        [*command, str(folder / "latency"), control, events],
+        [*command, control, events],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=(folder / f"{name}.log").open("w"),
         text=True,
+        start_new_session=True,
     )
     try:
         assert service.stdin is not None
         wait_for_line(service, "running")
-        measured_from = produce(bootstrap, workload, warm_up_seconds)
+        with arrivals(bootstrap, events) as latencies:
+            begin, busy = time.monotonic(), cpu_seconds(service.pid)
+            produce(bootstrap, name, workload)
+            cores = (cpu_seconds(service.pid) - busy) / (time.monotonic() - begin)
+            time.sleep(SETTLING_SECONDS)
         service.stdin.close()  # the run ends when its input does
         batches = json.loads(wait_for_line(service, "["))
     finally:
         service.terminate()
         service.wait(60)
-    latencies = event_latencies(bootstrap, events, measured_from)
-    times = [batch["ms"] for batch in batches if batch["started_ms"] >= measured_from]
-    return Latency(
-        statistics.median(times),
-        statistics.quantiles(latencies, n=100)[49],
-        statistics.quantiles(latencies, n=100)[98],
-    )
+    check_complete(bootstrap, events, len(latencies))
+    parts = {name: statistics.median(batch["of"].get(name, 0) for batch in batches) for name in batches[-1]["of"]}
+    _console.print(f"{len(batches)} batches, the first of {batches[0]['ms']} ms; medians in ms: {parts}")
+    percentiles = statistics.quantiles(latencies, n=100)
+    batch_ms = statistics.median(batch["ms"] for batch in batches)
+    return Latency(rate, delivery, batch_ms, percentiles[49], percentiles[98], cores)
 
 
-def wait_for_line(process: "subprocess.Popen[str]", start: str, limit_seconds: float = 120) -> str:
+def wait_for_line(process: "subprocess.Popen[str]", start: str, limit_seconds: float = START_SECONDS) -> str:
     """Return the first line of the process's output that begins so."""
     watchdog = threading.Timer(limit_seconds, process.kill)
     watchdog.start()
@@ -75,33 +125,67 @@ def wait_for_line(process: "subprocess.Popen[str]", start: str, limit_seconds: f
     raise RuntimeError(f"the service ended, or took over {limit_seconds} s, before it said {start!r}")
 
 
-def produce(bootstrap: str, workload: Workload, warm_up_seconds: int) -> int:
-    """Send every stream's reading once a second, in even steps; return when the warm-up was over, epoch ms."""
+def produce(bootstrap: str, topic: str, workload: Workload) -> None:
+    """Send every stream's reading once a second, in even steps."""
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 2})
-    per_tick = READINGS_PER_SECOND // TICKS_PER_SECOND
+    per_tick = workload.n_streams // TICKS_PER_SECOND
     begin = time.monotonic()
-    measured_from = 0
     for second, (_, xs, ys) in enumerate(workload.rounds()):
-        if second == warm_up_seconds:
-            measured_from = time.time_ns() // 1_000_000
         for tick in range(TICKS_PER_SECOND):
             due = begin + second + tick / TICKS_PER_SECOND
             time.sleep(max(0.0, due - time.monotonic()))
             now_ms = time.time_ns() // 1_000_000
             for s in range(tick * per_tick, (tick + 1) * per_tick):
                 value = f'{{"id":"{stream_id(s)}","ts":{now_ms},"x":{xs[s]},"y":{ys[s]}}}'
-                producer.produce(TOPIC, value, stream_id(s))
+                producer.produce(topic, value, stream_id(s), s % N_PARTITIONS)
             producer.poll(0)
     producer.flush()
-    return measured_from
 
 
-def event_latencies(bootstrap: str, topic: str, measured_from: int) -> list[int]:
-    """Return event record timestamp minus reading record timestamp, ms, of every event after the warm-up."""
+@contextmanager
+def arrivals(bootstrap: str, topic: str) -> Iterator[list[int]]:
+    """Read the topic beside what the caller does; yield the list to which each event's latency in ms is added."""
     latencies: list[int] = []
+    ended = threading.Event()
     with TopicReader({"bootstrap.servers": bootstrap}, topic, Start.BEGINNING) as reader:
-        for message in reader.to_end():
-            sent = json.loads(message.value() or b"")["event_time"]  # the producer's clock when it made the record
-            if sent >= measured_from:
-                latencies.append(message.timestamp()[1] - sent)
-    return latencies
+
+        def read() -> None:
+            while not ended.is_set():
+                for message in reader.follow(time.monotonic() + 0.5):
+                    now_ms = time.time_ns() // 1_000_000
+                    latencies.append(now_ms - json.loads(message.value() or b"")["event_time"])
+
+        thread = threading.Thread(target=read)
+        thread.start()
+        try:
+            yield latencies
+        finally:
+            ended.set()
+            thread.join()
+
+
+def check_complete(bootstrap: str, topic: str, n_arrived: int) -> None:
+    """Raise unless the consumer had every event of the topic in time."""
+    with TopicReader({"bootstrap.servers": bootstrap}, topic, Start.BEGINNING) as reader:
+        n_events = sum(1 for _ in reader.to_end())
+    if n_arrived != n_events or not n_events:
+        raise AssertionError(
+            f"{n_arrived} of {n_events} events arrived within {SETTLING_SECONDS} s of the last reading"
+        )
+
+
+def cpu_seconds(session: int) -> float:
+    """Return the processor time of a session's processes and of their ended children, from /proc."""
+    total = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        if int(fields[3]) == session:
+            total += sum(int(ticks) for ticks in fields[11:15])
+    return total / CLOCK_TICKS
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -3,9 +3,9 @@
     python -m bench.pipeline_run read|read-tuned|passthrough|passthrough-tuned BOOTSTRAP TOPIC BATCH_READINGS FOLDER
     python -m bench.pipeline_run bmq|latency|follow BOOTSTRAP TOPIC BATCH_READINGS FOLDER CONTROL_TOPIC EVENTS_TOPIC
 
-`latency` and `follow` read what arrives, until their standard input is closed; `follow` prints each batch as it ends,
-for one who reads it. Each runs in a process of its own, in the session that the service makes, so that all have the
-same JVM options.
+The service delivers exactly once; with `-at-least-once` behind its name it does not. `latency` and `follow` read what
+arrives, until their standard input is closed; `follow` prints each batch as it ends, for one who reads it. Each runs in
+a process of its own, in the session that the service makes, so that all have the same JVM options.
 """
 
 import json
@@ -25,20 +25,30 @@ from bmq.job.pipeline import READ_OPTIONS
 from bmq.job.service import Service
 from bmq.job.session import make_session
 
+AT_LEAST_ONCE = "-at-least-once"
 KEPT_X_M = 6_000.0  # a tenth of the plane: the plain Spark job keeps 10 % of the rows
 
 
 def main(pipeline: str, bootstrap: str, topic: str, batch_readings: int, folder: Path, *topics: str) -> None:
     """Run one pipeline and print its batches."""
-    if pipeline in ("bmq", "latency", "follow"):
-        batches = run_service(pipeline, bootstrap, topic, batch_readings, folder, *topics)
+    work = pipeline.removesuffix(AT_LEAST_ONCE)
+    if work in ("bmq", "latency", "follow"):
+        delivery = "exactly_once" if work == pipeline else "at_least_once"
+        batches = run_service(work, delivery, bootstrap, topic, batch_readings, folder, *topics)
     else:
         batches = run_plain(pipeline, bootstrap, topic, batch_readings, folder)
     print(json.dumps(batches))
 
 
 def run_service(
-    pipeline: str, bootstrap: str, topic: str, batch_readings: int, folder: Path, control: str, events: str
+    pipeline: str,
+    delivery: str,
+    bootstrap: str,
+    topic: str,
+    batch_readings: int,
+    folder: Path,
+    control: str,
+    events: str,
 ) -> list[dict[str, object]]:
     """Run the service: to the end of the topic, or as long as standard input is open."""
     config = Config(
@@ -49,6 +59,7 @@ def run_service(
             "trigger": "available_now" if pipeline == "bmq" else "0 seconds",
             "starting_offsets": "earliest",
             "max_readings_per_batch": batch_readings,
+            "delivery": delivery,
         },
         topics={"control": control, "events": events},
         metrics={"port": 0},
