@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -94,9 +95,12 @@ def measure_latency(bootstrap: str, folder: Path, rate: int, delivery: Delivery,
         assert service.stdin is not None
         wait_for_line(service, "running")
         with arrivals(bootstrap, events) as latencies:
-            begin, busy = time.monotonic(), cpu_seconds(service.pid)
+            begin, before = time.monotonic(), cpu_seconds(service.pid)
             produce(bootstrap, name, workload)
-            cores = (cpu_seconds(service.pid) - busy) / (time.monotonic() - begin)
+            passed = time.monotonic() - begin
+            cores = {
+                name: (seconds - before.get(name, 0.0)) / passed for name, seconds in cpu_seconds(service.pid).items()
+            }
             time.sleep(SETTLING_SECONDS)
         service.stdin.close()  # the run ends when its input does
         batches = json.loads(wait_for_line(service, "["))
@@ -105,10 +109,12 @@ def measure_latency(bootstrap: str, folder: Path, rate: int, delivery: Delivery,
         service.wait(60)
     check_complete(bootstrap, events, len(latencies))
     parts = {name: statistics.median(batch["of"].get(name, 0) for batch in batches) for name in batches[-1]["of"]}
-    _console.print(f"{len(batches)} batches, the first of {batches[0]['ms']} ms; medians in ms: {parts}")
+    _console.print(f"medians of the last {len(batches)} batches in ms: {parts}")
+    _console.print("cores: " + ", ".join(f"{name} {busy:.2f}" for name, busy in cores.items()))
     percentiles = statistics.quantiles(latencies, n=100)
+    # Of the last hundred: Spark keeps no more.
     batch_ms = statistics.median(batch["ms"] for batch in batches)
-    return Latency(rate, delivery, batch_ms, percentiles[49], percentiles[98], cores)
+    return Latency(rate, delivery, batch_ms, percentiles[49], percentiles[98], sum(cores.values()))
 
 
 def wait_for_line(process: "subprocess.Popen[str]", start: str, limit_seconds: float = START_SECONDS) -> str:
@@ -174,17 +180,20 @@ def check_complete(bootstrap: str, topic: str, n_arrived: int) -> None:
         )
 
 
-def cpu_seconds(session: int) -> float:
-    """Return the processor time of a session's processes and of their ended children, from /proc."""
-    total = 0
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+def cpu_seconds(session: int) -> dict[str, float]:
+    """Return the processor time of each program in a session, with that of its ended children, from /proc."""
+    seconds: dict[str, float] = defaultdict(float)
+    for folder in Path("/proc").glob("[0-9]*"):
         try:
-            fields = stat.read_text().rpartition(")")[2].split()
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            command = (folder / "cmdline").read_text().split("\0")
         except OSError:  # it has ended
             continue
         if int(fields[3]) == session:
-            total += sum(int(ticks) for ticks in fields[11:15])
-    return total / CLOCK_TICKS
+            name = command[0].rpartition("/")[2]
+            module = command[command.index("-m") + 1] if "-m" in command else ""
+            seconds[f"{name} {module}".strip()] += sum(int(ticks) for ticks in fields[11:15]) / CLOCK_TICKS
+    return seconds
 
 
 if __name__ == "__main__":

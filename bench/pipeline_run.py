@@ -11,7 +11,7 @@ a process of its own, in the session that the service makes, so that all have th
 import json
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -71,17 +71,24 @@ def run_service(
         batches = progress_of(service.streaming_query)
     else:
         print("running", flush=True)
-        batches = []
-        for batch in batches_until_end(service.streaming_query):
-            batches.append(batch)
-            if pipeline == "follow":
-                print(json.dumps(batch), flush=True)
+        batches = follow(service.streaming_query) if pipeline == "follow" else last_batches(service.streaming_query)
     service.stop()
     return batches
 
 
-def batches_until_end(query: StreamingQuery | None) -> Iterator[dict[str, object]]:
-    """Yield each batch once, soon after its end, until standard input is closed and what came before it is read."""
+def last_batches(query: StreamingQuery | None) -> list[dict[str, object]]:
+    """Wait until standard input is closed and what came before it is read; return the last hundred batches.
+
+    Unlike `follow` it asks Spark nothing meanwhile: each answer costs the JVM the texts of a hundred reports.
+    """
+    assert query is not None, "the query was started"
+    sys.stdin.read()
+    query.processAllAvailable()
+    return progress_of(query)
+
+
+def follow(query: StreamingQuery | None) -> list[dict[str, object]]:
+    """Print each batch once, soon after its end, until standard input is closed and what came before it is read."""
     assert query is not None, "the query was started"
     closed = threading.Event()
 
@@ -90,7 +97,7 @@ def batches_until_end(query: StreamingQuery | None) -> Iterator[dict[str, object
         closed.set()
 
     threading.Thread(target=wait_for_end, daemon=True).start()
-    seen: set[object] = set()
+    seen: dict[object, dict[str, object]] = {}
     is_last = False
     while not is_last:
         # Spark keeps the last hundred reports, of some hundred milliseconds at least, and takes a while to show them.
@@ -99,8 +106,9 @@ def batches_until_end(query: StreamingQuery | None) -> Iterator[dict[str, object
             query.processAllAvailable()
         for batch in progress_of(query):
             if batch["started_ms"] not in seen:
-                seen.add(batch["started_ms"])
-                yield batch
+                seen[batch["started_ms"]] = batch
+                print(json.dumps(batch), flush=True)
+    return list(seen.values())
 
 
 def run_plain(pipeline: str, bootstrap: str, topic: str, batch_readings: int, folder: Path) -> list[dict[str, object]]:

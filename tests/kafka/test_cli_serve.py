@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from kafka import KafkaProducer
@@ -18,6 +19,7 @@ from typer.testing import CliRunner
 from bmq.broker.ports import free_ports, require_free
 from bmq.cli import app
 from bmq.demo.figures import Figures, scrape
+from bmq.job.service import FEED_PARTITIONS
 from tests.brokers import wait_until
 from tests.ledger_check import must_be_whole
 
@@ -116,6 +118,11 @@ def test_a_query_put_by_command_line_gives_events_and_figures(served: Served) ->
 
     wait_for(counted, served.process, served.log, LIMIT_SECONDS)
     assert (scrape(served.metrics_port) or Figures()).latency_at(1.0) is not None
+    with urlopen(f"http://127.0.0.1:{served.metrics_port}/metrics", timeout=5) as response:
+        lags = re.findall(
+            r'^bmq_input_lag_records\{feed="stocks",partition="\d"\} (.+)$', response.read().decode(), re.M
+        )
+    assert lags == ["0.0"] * FEED_PARTITIONS
     must_be_whole(served.servers, "bmq.events")
 
 

@@ -257,7 +257,8 @@ def test_the_parts_of_a_divided_partition_are_the_whole(world: World, monkeypatc
     start = reader.initialOffset()
     end = reader.latestOffset(start, ALL)
 
-    ranges = [partition.range for partition in reader.partitions(start, end) if isinstance(partition, FeedPartition)]
+    tasks = [partition for partition in reader.partitions(start, end) if isinstance(partition, FeedPartition)]
+    ranges = [at for task in tasks for at in task.ranges]
 
     assert [(at.start, at.end) for at in ranges] == [(0, 500), (500, 1000)]
     assert read(reader, start, end)[0] == list(range(1000))

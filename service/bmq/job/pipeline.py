@@ -8,6 +8,7 @@ Both sources belong to one streaming query, so the offsets of both are in one lo
 """
 
 import json
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -40,6 +41,11 @@ OBSERVATION = "bmq"  # the name of the observed metrics that carry the counters 
 def start_pipeline(spark: SparkSession, config: Config, origin: Origin, plan: Plan) -> StreamingQuery:
     """Start the streaming query on its checkpoint and return it."""
     frames = _control_frames(spark, config, origin, plan).union(_reading_frames(spark, config, origin, plan))
+    return start_query(frames, plan, config.job.checkpoint, config.job.trigger)
+
+
+def start_query(frames: DataFrame, plan: Plan, checkpoint: str, trigger: str) -> StreamingQuery:
+    """Start a streaming query over rows of `frame_rows.FRAME_DDL`; ``trigger`` is as in the configuration."""
     output = frames.groupBy("shard").transformWithStateInPandas(
         ShardProcessor(plan), outputStructType=OUTPUT_DDL, outputMode="append", timeMode="none"
     )
@@ -47,18 +53,16 @@ def start_pipeline(spark: SparkSession, config: Config, origin: Origin, plan: Pl
         F.max(F.when(F.col("shard") == shard, F.col("counters"))).alias(f"shard_{shard}")
         for shard in range(plan.n_shards)
     ]
-    writer = (
+    often: dict[str, Any] = {"availableNow": True} if trigger == "available_now" else {"processingTime": trigger}
+    return (
         output.observe(OBSERVATION, *counters)
         .writeStream.format("noop")
         .queryName("bmq")
         .outputMode("append")
-        .option("checkpointLocation", config.job.checkpoint)
+        .option("checkpointLocation", checkpoint)
+        .trigger(**often)
+        .start()
     )
-    if config.job.trigger == "available_now":
-        writer = writer.trigger(availableNow=True)
-    else:
-        writer = writer.trigger(processingTime=config.job.trigger)
-    return writer.start()
 
 
 def read_options(kafka: KafkaSection) -> dict[str, str]:

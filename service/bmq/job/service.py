@@ -8,6 +8,7 @@ service.wait()      # returns after stop(), raises if the streaming query fails
 import logging
 import re
 import threading
+import time
 from collections.abc import Callable
 from uuid import uuid4
 
@@ -23,7 +24,8 @@ from bmq.job.idle import ClockWriter, IdleFeeds
 from bmq.job.pipeline import start_pipeline
 from bmq.job.plan import Plan
 from bmq.job.progress import ProgressListener
-from bmq.job.session import make_session, start_worker_daemon
+from bmq.job.rehearsal import rehearse
+from bmq.job.session import is_submitted, make_session, start_worker_daemon
 from bmq.job.shards import shard_keys
 from bmq.kafka_io.topics import Topics
 from bmq.metrics.metrics import Metrics
@@ -35,6 +37,8 @@ FEED_PARTITIONS = 4  # of topics that the service creates; a user with more read
 STOP_LIMIT_SECONDS = 60.0
 
 SIGNAL_SECONDS = 1  # how long a signal may be without effect at worst; each step costs one call of the JVM
+
+SOURCES_PAUSE_SECONDS = 0.05
 
 _log = logging.getLogger(__name__)
 
@@ -65,10 +69,11 @@ class Service:
         """Start the service; return when the streaming query runs.
 
         1. Create the missing topics.
-        2. Start Spark, then the daemon of its Python workers, which loads the kernels.
+        2. Start Spark.
         3. Bind a new checkpoint to the configuration, or check that an old one fits it.
-        4. Serve the metrics, then start the streaming query.
-        5. Start the writer that advances the clocks of silent feeds.
+        4. Start the daemon of the Python workers, which loads the kernels, and rehearse.
+        5. Serve the metrics, then start the streaming query.
+        6. Start the writer that advances the clocks of silent feeds.
 
         Raises
         ------
@@ -90,19 +95,23 @@ class Service:
             _log.info("Made the topics that were missing: %s.", ", ".join(made))
         _warn_if_not_compacted(topics, config.topics.membership)
         spark = self._spark = make_session(config.job.shards)  # 2
-        _log.info("Loading the kernels. The first time they are compiled, which takes some minutes.")
-        start_worker_daemon(spark)
         origin = _bind(CheckpointFolder(spark, config.job.checkpoint), config, topics)  # 3
         plan = _plan(config, origin)
-        self.metrics.start()  # 4
+        _log.info("Loading the kernels. The first time they are compiled, which takes some minutes.")
+        if is_submitted():  # 4
+            start_worker_daemon(spark)
+        else:
+            rehearse(spark, plan)
+        self.metrics.start()  # 5
         idle_feeds = _idle_feeds(config)
         self._listener = ProgressListener(self.metrics, plan, idle_feeds)
-        spark.streams.addListener(self._listener)
+        self._listener.register(spark)
         streaming_query = self.streaming_query = start_pipeline(spark, config, origin, plan)
+        _wait_for_sources(streaming_query)
         self.metrics.running()
         # With `available_now` the result must not depend on wall time, and the run must not be prolonged by marks.
         if plan.clock_topic is not None and config.job.trigger != "available_now":
-            self._clock_writer = ClockWriter(  # 5
+            self._clock_writer = ClockWriter(  # 6
                 plan.client_options,
                 plan.clock_topic,
                 idle_feeds,
@@ -155,6 +164,12 @@ class Service:
         self.metrics.stop()
         if self._spark is not None:
             self._spark.stop()
+
+
+def _wait_for_sources(streaming_query: StreamingQuery) -> None:
+    """Return when Spark has started the planners of the sources, or the query has failed."""
+    while streaming_query.isActive and streaming_query.status["message"] == "Initializing sources":
+        time.sleep(SOURCES_PAUSE_SECONDS)
 
 
 def _bind(folder: CheckpointFolder, config: Config, topics: Topics) -> Origin:

@@ -43,7 +43,7 @@ def make_session(n_shards: int) -> SparkSession:
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
-    if not _is_submitted():
+    if not is_submitted():
         compile_class(session)
     return session
 
@@ -72,6 +72,9 @@ def _settings(n_shards: int) -> dict[str, str]:
         # The operator uses no Spark timers, so a batch without input would change nothing.
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
         "spark.python.worker.reuse": "true",
+        # Over TCP, each task waits 40 ms between its command and its rows, and again for each small answer about its
+        # state: the sockets have Nagle's algorithm on.
+        "spark.python.unix.domain.socket.enabled": "true",
         "spark.python.daemon.module": "bmq.job.worker_daemon",
         # Spark sets it for `mapInArrow` only, and starts a daemon for each set of workers whose environments differ.
         # Without it, decode tasks and shards share one daemon and its workers, and the kernels are loaded once.
@@ -80,7 +83,7 @@ def _settings(n_shards: int) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
-    if not _is_submitted():
+    if not is_submitted():
         settings |= {
             # 4 attempts for a task, as on a cluster; plain local[*] ends the job at the first failure.
             "spark.master": "local[*, 4]",
@@ -99,6 +102,6 @@ def _settings(n_shards: int) -> dict[str, str]:
     return settings
 
 
-def _is_submitted() -> bool:
+def is_submitted() -> bool:
     """Return whether spark-submit started this driver: then its JVM runs already and listens at this port."""
     return "PYSPARK_GATEWAY_PORT" in os.environ

@@ -1,41 +1,16 @@
-"""The stateful operator: one grouping key and one monitor for each shard, state as a log of deltas.
+"""The stateful operator as Spark sees it: one grouping key for each shard, and the state as bytes.
 
-Only this module is called by `transformWithStateInPandas`. For each shard and batch:
-
-1. read the head, and bring the replica to it (`job.replicas`);
-2. unpack the frames: commands by offset, readings by feed and partition, dead letters;
-3. apply the commands, advance each feed by its readings and its clock, then the joins by the readings of all shards;
-4. find out whether an earlier run has written the batch, and write the delta and the head;
-5. write events, replies and dead letters to Kafka, and yield one row of counters.
-
-The replica leaves the cache before step 3 and returns after step 4, so a task that fails in between leaves no replica.
-Spark keeps the state of step 4 only if the whole batch succeeds. So the state may be behind what step 5 wrote, and is
-never ahead of it.
+Spark also loads this module into a process of the driver, which asks the operator for its state and then ends. So the
+module must not import a kernel; a shard's work is in `job.shard_task`.
 """
 
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
-import msgspec
 import pandas as pd
-from pyspark import TaskContext
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
-from bmq.job.counting import count
-from bmq.job.outcome import run_batch
-from bmq.job.output import counters_row
 from bmq.job.plan import Plan
-from bmq.job.received import read_frames
-from bmq.job.rendering import has_messages, render
-from bmq.job.replicas import Replica, catch_up, commit, read_head
-from bmq.kafka_io.batch_writer import Marks
-from bmq.kafka_io.writer_process import Place, RemoteWriter, owner_of_worker
-from bmq.monitor.monitor import Monitor
-
-# The replicas of this worker process: (run id, shard) -> replica. Spark keeps a worker process for many batches; when
-# a batch of another run arrives, the replicas of the old run are dropped.
-_replicas: dict[tuple[str, int], Replica] = {}
 
 
 class SparkStore:
@@ -69,7 +44,7 @@ class SparkStore:
 
 
 class ShardProcessor(StatefulProcessor):
-    """The adapter between Spark and the monitors."""
+    """The adapter between Spark and the work of a shard."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -87,43 +62,8 @@ class ShardProcessor(StatefulProcessor):
         rows: Iterator[pd.DataFrame],
         timerValues: Any,
     ) -> Iterator[pd.DataFrame]:
-        """Run one batch of one shard; the numbers of the steps are those of the module's docstring."""
-        plan = self._plan
-        shard = plan.shard_keys.index(key[0])
-        frames = read_frames(pd.concat(rows))  # 2
-        head = read_head(self._store)  # 1
-        replica, is_rebuilt = catch_up(
-            _take_replica(plan.run_id, shard),
-            head,
-            self._store,
-            lambda: Monitor(plan.feeds, plan.silent_tombstones_before, shard, plan.n_shards),
-        )
-        result = run_batch(replica.monitor, frames, plan.feeds)  # 3
-        batch = _batch_id()
+        """Run one batch of one shard."""
+        from bmq.job.shard_task import run_shard
 
-        with closing(_writer(plan, shard)) as writer:
-            marked = writer.begin(batch, head.marked, has_messages=has_messages(shard, frames, result))  # 4
-            new_head = commit(replica, head, self._store, frames.next_offsets, marked)
-            _replicas[plan.run_id, shard] = replica
-            writer.write(render(plan, shard, batch, head, frames, result))  # 5
-        counters = count(shard, frames, result, replica.monitor, new_head, is_rebuilt=is_rebuilt)
-        yield counters_row(shard, msgspec.json.encode(counters).decode())
-
-
-def _take_replica(run_id: str, shard: int) -> Replica | None:
-    for other in [key for key in _replicas if key[0] != run_id]:
-        del _replicas[other]
-    return _replicas.pop((run_id, shard), None)
-
-
-def _writer(plan: Plan, shard: int) -> RemoteWriter:
-    marks = Marks(f"{plan.delivery_id}-{shard}", plan.markers_topic) if plan.markers_topic is not None else None
-    return RemoteWriter(owner_of_worker(), Place(plan.run_id, shard, plan.client_options, marks))
-
-
-def _batch_id() -> int:
-    context = TaskContext.get()
-    assert context is not None, "handleInputRows runs inside a task"
-    batch = context.getLocalProperty("streaming.sql.batchId")
-    assert batch is not None, "Spark names the batch of each streaming task"
-    return int(batch)
+        shard = self._plan.shard_keys.index(key[0])
+        yield run_shard(self._plan, shard, self._store, pd.concat(rows))

@@ -10,7 +10,8 @@ from types import SimpleNamespace
 
 import pyspark.daemon
 
-import bmq.job.stateful  # noqa: F401 - loaded for the workers
+import bmq.job.shard_task
+import bmq.job.source.feed_task  # noqa: F401 - both loaded for the workers
 from bmq.job.warmup import warm_up
 from bmq.kafka_io import writer_process
 

@@ -5,7 +5,17 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bmq.job.source.offsets import SMALLEST_PART, Loss, Position, Range, losses, next_end, plan_ranges
+from bmq.job.source.offsets import (
+    RANGE_COST,
+    SMALLEST_PART,
+    Loss,
+    Position,
+    Range,
+    losses,
+    next_end,
+    plan_ranges,
+    work_of_tasks,
+)
 
 places = st.dictionaries(st.integers(0, 3), st.integers(0, 400_000), max_size=4)
 positions = st.dictionaries(st.sampled_from(["a", "b"]), places, max_size=2).map(Position)
@@ -117,3 +127,21 @@ def test_a_deleted_topic_and_a_missing_id_keep_their_place() -> None:
 
     assert end == Position({"a": {0: 5}, "b": {0: 4}}, {"a": "id"})
     assert plan_ranges(start, end, 1) == [Range("b", 0, 1, 4)]
+
+
+@given(start=positions, more=positions, limit=limits, n_tasks=st.integers(1, 5))
+def test_tasks_read_all_ranges_in_order_and_only_small_ones_together(
+    start: Position, more: Position, limit: int | None, n_tasks: int
+) -> None:
+    ranges = plan_ranges(start, next_end(start, more, limit), n_tasks)
+    tasks = work_of_tasks(ranges)
+    assert [at for task in tasks for at in task] == ranges
+    for task in tasks:
+        assert len(task) == 1 or sum(RANGE_COST + at.end - at.start for at in task) <= SMALLEST_PART
+
+
+def test_few_records_of_many_partitions_are_one_task() -> None:
+    quiet = [Range("a", partition, 10, 85) for partition in range(4)]
+    assert work_of_tasks(quiet) == [tuple(quiet)]
+    assert len(work_of_tasks([Range("a", partition, 0, 1) for partition in range(100)])) >= 10
+    assert work_of_tasks([]) == []

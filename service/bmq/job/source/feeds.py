@@ -1,6 +1,6 @@
 """The source of the feeds, for Spark: it plans ranges of offsets, and its tasks return frames.
 
-    Spark's offset log ─► latestOffset ─► partitions ─► a task for each range: read, decode, pack ─► rows of frames
+    Spark's offset log ─► latestOffset ─► partitions ─► tasks: read, decode, pack ─► rows of frames
 
 Spark itself never sees a reading, so none costs a row. The offsets are in Spark's own log, beside those of the control
 topic, so a batch that runs again reads the same commands and the same readings.
@@ -10,6 +10,7 @@ Spark runs the planner in a Python process of its own. That process needs no ker
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from pyspark.sql.types import StructType
 
 from bmq.job.frame_rows import FRAME_DDL
 from bmq.job.source.losses import DataLost, loss_sentence, missing_sentence
-from bmq.job.source.offsets import Loss, Position, Range, losses, next_end, plan_ranges
+from bmq.job.source.offsets import Loss, Position, Range, losses, next_end, plan_ranges, work_of_tasks
 from bmq.job.source.source_settings import SourceSettings
 from bmq.kafka_io.connect import CONNECT_TIMEOUT_SECONDS, Unreachable, patiently
 from bmq.kafka_io.topics import TopicEnds, Topics
@@ -52,9 +53,9 @@ def feed_source(settings: SourceSettings) -> type[DataSource]:
 
 @dataclass
 class FeedPartition(InputPartition):
-    """The range of one task."""
+    """The work of one task."""
 
-    range: Range
+    ranges: tuple[Range, ...]
 
 
 class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -104,14 +105,14 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._latest is None:
             # A batch of an earlier process runs again, and the topics may be others now.
             ranges = self._still_there(ranges, after)
-        return [FeedPartition(at) for at in ranges]
+        return [FeedPartition(task) for task in work_of_tasks(ranges)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Return the rows of one range; Spark calls it in a worker."""
+        """Return the rows of one task's ranges; Spark calls it in a worker."""
         from bmq.job.source.feed_task import frames_of
 
         assert isinstance(partition, FeedPartition)
-        return frames_of(self._settings, partition.range)
+        return chain.from_iterable(frames_of(self._settings, at) for at in partition.ranges)
 
     def _filled(self, position: Position) -> Position:
         """Return the position with the starts of the topics that it does not have."""

@@ -19,6 +19,9 @@ _IDS = "topic ids"
 # each part has some milliseconds of work.
 SMALLEST_PART = 50_000
 
+# To start and to end the read of a range takes as long as to decode this many records, some three milliseconds.
+RANGE_COST = 5_000
+
 Offsets = Mapping[str, Mapping[int, int]]  # topic -> partition -> the next offset
 
 
@@ -115,6 +118,20 @@ def plan_ranges(start: Position, end: Position, n_tasks: int) -> list[Range]:
     ranges = [at for at in _ranges(start, end) if at.end > at.start or at.loss]
     share = max(SMALLEST_PART, math.ceil(sum(at.end - at.start for at in ranges) / n_tasks))
     return [part for at in ranges for part in _parts(at, share)]
+
+
+def work_of_tasks(ranges: list[Range]) -> list[tuple[Range, ...]]:
+    """Return the ranges that each task reads: one task reads several that together are smaller than SMALLEST_PART."""
+    tasks: list[list[Range]] = []
+    room = 0
+    for at in ranges:
+        cost = RANGE_COST + at.end - at.start
+        if cost > room:
+            tasks.append([])
+            room = SMALLEST_PART
+        tasks[-1].append(at)
+        room -= cost
+    return [tuple(task) for task in tasks]
 
 
 def losses(start: Position, end: Position) -> list[Range]:

@@ -1,0 +1,75 @@
+"""The batches before the first one: they run the whole plan, leave nothing behind, and need no Kafka."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from pyspark.sql import SparkSession
+
+from bmq.job.idle import IdleFeeds
+from bmq.job.plan import Plan
+from bmq.job.progress import ProgressListener
+from bmq.job.rehearsal import rehearse
+from bmq.job.session import make_session
+from bmq.job.shards import shard_keys
+from bmq.metrics.metrics import Metrics
+from bmq.records import Feed
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+NOBODY = "127.0.0.1:1"  # where no broker listens
+FEEDS = {"line": Feed("line", "line-topic", "id", ("x",), event_time="ts")}
+
+
+def plan() -> Plan:
+    return Plan(
+        run_id="real",
+        feeds=FEEDS,
+        shard_keys=shard_keys(2),
+        start_offsets={"line": {0: 0}},
+        silent_tombstones_before=0,
+        replies_topic="replies",
+        events_topic="events",
+        dead_letter_topic="dead",
+        clock_topic=None,
+        membership_topic=None,
+        events_key="stream_id",
+        events_layout="crossing",
+        output_prefix="own-",
+        client_options={"bootstrap.servers": NOBODY},
+        reserved_topics=frozenset(),
+        delivery_id="d",
+        markers_topic="markers",
+    )
+
+
+def served(metrics: Metrics) -> str:
+    metrics.start()
+    try:
+        with urlopen(f"http://127.0.0.1:{metrics.port}/metrics", timeout=5) as response:
+            return str(response.read().decode())
+    finally:
+        metrics.stop()
+
+
+@pytest.fixture
+def spark() -> Iterator[SparkSession]:
+    session = make_session(2)
+    yield session
+    session.stop()
+
+
+def test_a_rehearsal_runs_whole_batches_without_kafka_and_leaves_nothing(spark: SparkSession) -> None:
+    before = set(Path(tempfile.gettempdir()).glob("bmq-rehearsal-*"))
+    metrics = Metrics(0, feeds=FEEDS)
+    listener = ProgressListener(metrics, plan(), IdleFeeds({}))
+    listener.register(spark)
+
+    rehearse(spark, plan())
+
+    assert listener.batch_ended.wait(10)
+    assert "bmq_batch_seconds_count 3.0" in served(metrics)
+    assert set(Path(tempfile.gettempdir()).glob("bmq-rehearsal-*")) <= before
+    assert not spark.streams.active
