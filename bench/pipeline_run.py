@@ -5,7 +5,7 @@
 
 The service delivers exactly once; with `-at-least-once` behind its name it does not. `latency` and `follow` read what
 arrives, until their standard input is closed; `follow` prints each batch as it ends, for one who reads it. Each runs in
-a process of its own, in the session that the service makes, so that all have the same JVM options.
+a process of its own, with the same heap and garbage collector.
 """
 
 import json
@@ -23,7 +23,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 from bmq.config import Config
 from bmq.job.pipeline import READ_OPTIONS
 from bmq.job.service import Service
-from bmq.job.session import make_session
+from bmq.job.session import MEMORY_OPTIONS, make_session
+
+# What the service sets for itself and would hinder a job of many rows: these are Spark's own defaults.
+PLAIN_SETTINGS = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+    "spark.driver.extraJavaOptions": MEMORY_OPTIONS,
+}
 
 AT_LEAST_ONCE = "-at-least-once"
 KEPT_X_M = 6_000.0  # a tenth of the plane: the plain Spark job keeps 10 % of the rows
@@ -113,7 +120,7 @@ def follow(query: StreamingQuery | None) -> list[dict[str, object]]:
 
 def run_plain(pipeline: str, bootstrap: str, topic: str, batch_readings: int, folder: Path) -> list[dict[str, object]]:
     """Run what a Spark user would write, or only its source; `-tuned`: with the consumer options of the service."""
-    spark = make_session(2)
+    spark = make_session(2, PLAIN_SETTINGS)
     records = (
         spark.readStream.format("kafka")
         .options(**(READ_OPTIONS if pipeline.endswith("-tuned") else {}))

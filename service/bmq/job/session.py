@@ -6,6 +6,8 @@ else is Spark's default. Under spark-submit its master, memory and jars take pre
 
 import os
 import sys
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import pyspark
 from pyspark.sql import SparkSession
@@ -22,11 +24,22 @@ ARROW_RECORDS = 20_000
 # A fixed heap with a large young generation, and the collector for throughput: frames have megabytes and live no longer
 # than the batch, and G1 treats objects of megabytes as humongous (1.4 times slower here).
 HEAP = "3g"
-_JAVA_OPTIONS = f"-XX:+UseParallelGC -Xms{HEAP} -Xmn2g"
+MEMORY_OPTIONS = f"-XX:+UseParallelGC -Xms{HEAP} -Xmn2g"
+
+# The JVM carries frames, and kernels do the work. So it has only its quick compiler: the optimising one kept a core
+# busy through the first minutes. Log4j's context for each class loader would walk the stack for each new logger.
+_JAVA_OPTIONS = (
+    f"{MEMORY_OPTIONS} -XX:TieredStopAtLevel=1 "
+    "-Dlog4j2.contextSelector=org.apache.logging.log4j.core.selector.BasicContextSelector"
+)
 
 
-def make_session(n_shards: int) -> SparkSession:
+def make_session(n_shards: int, replaced: Mapping[str, str] = MappingProxyType({})) -> SparkSession:
     """Return the session; start a JVM unless one runs already.
+
+    Parameters
+    ----------
+    replaced : settings that replace those of the service.
 
     Raises
     ------
@@ -39,7 +52,7 @@ def make_session(n_shards: int) -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.appName("bmq")
-    for name, value in _settings(n_shards).items():
+    for name, value in {**_settings(n_shards), **replaced}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
@@ -72,6 +85,10 @@ def _settings(n_shards: int) -> dict[str, str]:
         # The operator uses no Spark timers, so a batch without input would change nothing.
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
         "spark.python.worker.reuse": "true",
+        # A batch has some dozen rows. To generate code for them, and to look it up in each task, takes longer than to
+        # interpret their expressions.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         # Over TCP, each task waits 40 ms between its command and its rows, and again for each small answer about its
         # state: the sockets have Nagle's algorithm on.
         "spark.python.unix.domain.socket.enabled": "true",
