@@ -18,14 +18,14 @@ from bmq.job.frame_rows import FRAME_SCHEMA, Kind
 from bmq.job.outcome import ShardResult, run_batch
 from bmq.job.plan import Plan
 from bmq.job.received import Frames, read_frames
-from bmq.job.rendering import render, render_events
+from bmq.job.rendering import Output, render_events
+from bmq.kafka_io.output_topics import NO_FAULTS
 from bmq.monitor.monitor import Monitor
 from bmq.wire import frames as wire_frames
 from bmq.wire.marks import render_mark
 from bmq.wire.state_bytes import pack_delta
 from tests.blocks import decode_readings
 from tests.golden.program import BATCHES, FEEDS, Batch, Record, input_digests
-from tests.golden.queries import OWN_TOPIC
 from tests.golden.recording import AS_ABOVE, Blob, Recording
 
 N_SHARDS = 2
@@ -50,8 +50,6 @@ PLAN = Plan(
     delivery_id="bmq-test",
     markers_topic=None,
 )
-# A topic that a query names is made at the broker, unless it is the one that is there already.
-CONTROL_PLAN = replace(PLAN, events_topic=OWN_TOPIC)
 BY_READING = replace(PLAN, events_layout="reading", events_key="query_id", membership_topic=None)
 BY_QUERY = replace(PLAN, events_key="query_id", membership_topic=None)
 
@@ -215,7 +213,7 @@ def _keep_frames(recording: Recording, number: int, rows: pa.Table) -> None:
 def _messages(number: int, shard: int, head: replicas.Head, frames: Frames, result: ShardResult) -> Iterator[str]:
     place: dict[str, object] = {"batch": number, "shard": shard}
     values = set()
-    for batch in render(PLAN, shard, number, head, frames, result):
+    for batch in Output(PLAN, shard, number, head, frames, result).render(NO_FAULTS):
         for message in batch.to_pylist():
             values.add(message["value"])
             yield _line(place | {"topic": message["topic"]}, message)
@@ -258,7 +256,7 @@ class _Sources:
         commands = [Record(key, value, 0) for key, value in batch.commands]
         marks = [Record(None, render_mark(feed, time), 0) for feed, time in batch.marks.items()]
         rows = [
-            *decode_control(CONTROL_PLAN)(self._records(CONTROL, 0, commands)),
+            *decode_control(PLAN)(self._records(CONTROL, 0, commands)),
             *decode_control(PLAN)(self._records(CLOCK, 0, marks)),
         ]
         for feed, partitions in batch.readings.items():

@@ -176,10 +176,12 @@ def _say_published(query_id: str, offset: int) -> None:
 
 
 def _say_reply(reply: ReplyMessage) -> None:
-    if reply.error is not None:
+    if reply.status == "rejected" and reply.error is not None:
         raise ServiceError(f"{reply.query_id} was rejected: {reply.error.code}: {reply.error.message}")
     version = "" if reply.version is None else f", version {reply.version}"
     typer.echo(f"{reply.status}: {reply.query_id}{version}")
+    if reply.error is not None:
+        typer.echo(f"Its events go to the events topic: {reply.error.message}", err=True)
 
 
 def _parsed(definition: bytes) -> Any:
@@ -212,9 +214,10 @@ def _answer(query: StandingQuery) -> str:
     reply = query.reply
     if reply is None or query.status == "unanswered":
         return f"unanswered: the service has not yet read control offset {query.control_offset}"
-    if reply.error is not None:
+    if reply.status == "rejected" and reply.error is not None:
         return f"rejected: {reply.error.code}: {reply.error.message}"
-    return f"{query.status}: version {reply.version}, control offset {query.control_offset}, batch {reply.batch}"
+    answer = f"{query.status}: version {reply.version}, control offset {query.control_offset}, batch {reply.batch}"
+    return answer if reply.error is None else f"{answer}; its events go to the events topic: {reply.error.message}"
 
 
 def _kind(definition: Any) -> str:

@@ -25,7 +25,7 @@ _DEEDS_OF_PAIRS = {"+": "came into", "-": "left", None: "satisfy"}
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """The reason why a command was rejected; docs/wire-format.md lists the codes."""
+    """The reason why a command was rejected, or why events go to another topic; docs/wire-format.md lists the codes."""
 
     code: str
     message: str
@@ -36,11 +36,11 @@ class ReplyMessage(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes
     ----------
-    status : accepted, unchanged, rejected, deleted or expired.
+    status : accepted, unchanged, rejected, deleted, expired or degraded.
     control_offset : the offset of the command in the control topic.
     version : control offset + 1 of the command; None if it was rejected.
     feed_offsets : feed -> partition -> the next offset when the command took effect.
-    error : set only if `status` is rejected.
+    error : set only if `status` is rejected or degraded.
     """
 
     query_id: str

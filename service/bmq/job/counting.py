@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from bmq.job.outcome import ShardResult
-from bmq.job.received import Frames
+from bmq.job.rendering import Output
 from bmq.job.replicas import Head, state_bytes
 from bmq.metrics.counters import ShardCounters, count_latencies
 from bmq.monitor.monitor import Monitor
@@ -21,6 +21,7 @@ from bmq.records import (
     Kind,
     Reason,
     RegionQuery,
+    Reply,
     Sign,
     present_kinds,
 )
@@ -28,10 +29,15 @@ from bmq.records import (
 EventLabels = tuple[str, str, str]  # kind, sign, reason
 
 
-def count(
-    shard: int, frames: Frames, result: ShardResult, monitor: Monitor, head: Head, *, is_rebuilt: bool
-) -> ShardCounters:
-    """Return the counters of one batch and shard."""
+def count(output: Output, replies: Sequence[Reply], monitor: Monitor, head: Head, *, is_rebuilt: bool) -> ShardCounters:
+    """Return the counters of one batch and shard.
+
+    Parameters
+    ----------
+    replies : those that the shard has written.
+    head : the head of the state after the batch.
+    """
+    frames, result = output.frames, output.result
     dead: dict[str, Counter[str]] = {}
     for letters in frames.dead_letters:
         for feed, code in zip(letters["feed"].to_pylist(), letters["code"].to_pylist(), strict=True):
@@ -42,14 +48,14 @@ def count(
     for pairs in result.pairs:
         events += count_pairs(pairs)
     counters: ShardCounters = {
-        "shard": shard,
+        "shard": output.shard,
         "readings": {feed: sum(map(len, parts)) for feed, parts in frames.readings.items()},
         "late": {feed: n for feed, n in result.late.items() if n},
         "lost": dict(frames.lost),
         "suppressed": {feed: n for feed, n in result.suppressed.items() if n},
         "dead_letters": {feed: dict(codes) for feed, codes in dead.items()},
         "events": [(*labels, n) for labels, n in events.items()],
-        "replies": dict(Counter(reply.status.value for reply in result.replies)) if shard == 0 else {},
+        "replies": dict(Counter(reply.status.value for reply in replies)),
         "queries": monitor.n_queries(),
         "pending": monitor.n_pending(),
         "streams": monitor.n_streams(),

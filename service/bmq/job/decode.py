@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bmq.job.frame_rows import DATA_LOSS, FrameRow, Kind, frame_rows
-from bmq.job.output_topics import OutputTopics
 from bmq.job.plan import Plan
 from bmq.kafka_io.range_reader import RecordBlock
 from bmq.records import NEVER, Feed, Readings
@@ -42,25 +41,23 @@ def decode_control(plan: Plan) -> Arrow:
     """
 
     def decode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        output_topics = OutputTopics(plan)
         for batch in batches:
             if not batch.num_rows:
                 continue
             if batch.column("topic")[0].as_py() == plan.clock_topic:
                 yield from _decode_marks(plan, batch)
             else:
-                yield from _decode_commands(plan, output_topics, batch)
+                yield from _decode_commands(plan, batch)
 
     return decode
 
 
-def _decode_commands(plan: Plan, output_topics: OutputTopics, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def _decode_commands(plan: Plan, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     keys, values, offsets = (batch.column(name).to_pylist() for name in ("key", "value", "offset"))
     commands = [
         parse_command(key, value, offset, plan.feeds, plan.output_prefix, plan.reserved_topics)
         for key, value, offset in zip(keys, values, offsets, strict=True)
     ]
-    commands = output_topics.ensure(commands)
     for i in range(0, len(commands), COMMANDS_PER_FRAME):
         part = commands[i : i + COMMANDS_PER_FRAME]
         frame = pack_commands(part)

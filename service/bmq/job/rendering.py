@@ -1,19 +1,23 @@
 """All output of one shard and batch as messages, in pieces that Arrow can hold."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
+from bmq.errors import ControlCode
 from bmq.job.outcome import ShardResult
 from bmq.job.plan import Plan
 from bmq.job.received import Frames
 from bmq.job.replicas import Head
+from bmq.kafka_io.output_topics import TopicFaults, TopicUse
 from bmq.monitor.crossing_batches import cut_crossings, cut_pairs
-from bmq.records import Crossings, Reply
+from bmq.records import Crossings, Put, Query, Reply, Status
 from bmq.wire.dead_letters import render_dead_letters
 from bmq.wire.event_messages import render_crossings
 from bmq.wire.join_event_messages import render_pairs
 from bmq.wire.membership import render_membership
+from bmq.wire.outgoing import divert
 from bmq.wire.replies import render_replies
 
 # How many rows are rendered and leave at once: some megabytes. An Arrow column holds at most 2 GiB; smaller pieces
@@ -21,31 +25,99 @@ from bmq.wire.replies import render_replies
 PIECE_ROWS = 20_000
 
 
-def has_messages(shard: int, frames: Frames, result: ShardResult) -> bool:
-    """Return whether ``render`` may yield messages."""
-    return bool(result.crossings or result.pairs or frames.dead_letters or (shard == 0 and result.replies))
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What one shard says in one batch.
 
-
-def render(
-    plan: Plan, shard: int, batch: int, head: Head, frames: Frames, result: ShardResult
-) -> Iterator[pa.RecordBatch]:
-    """Yield messages: events of regions, events of joins, replies, dead letters.
-
-    Parameters
+    Attributes
     ----------
     shard, batch : the numbers of the shard and of the batch.
     head : the head of the state before the batch, with the next offsets of the feeds when the commands took effect.
     """
-    yield from render_events(plan, result)
-    # Only shard 0 replies, because every shard has every command.
-    if shard == 0 and result.replies:
-        yield from _render_replies(plan, batch, head, result.replies)
-    for letters in frames.dead_letters:
-        yield render_dead_letters(letters, topic=plan.dead_letter_topic)
+
+    plan: Plan
+    shard: int
+    batch: int
+    head: Head
+    frames: Frames
+    result: ShardResult
+
+    @property
+    def has_messages(self) -> bool:
+        """Whether ``render`` may yield messages."""
+        result = self.result
+        return bool(result.crossings or result.pairs or self.frames.dead_letters or self._answers)
+
+    def topic_use(self) -> TopicUse:
+        """Return which topics of queries the batch needs; its cost is in queries with events, not in events."""
+        puts = self._puts()
+        named = {topic for query in puts.values() if (topic := self._own_topic(query)) is not None}
+        users: dict[str, set[str]] = {topic: set() for topic in named}
+        put_ids = {query.query_id for query in puts.values()}
+        for query in self._queries():
+            topic = self._own_topic(query)
+            if topic is not None:
+                # The shard that answers the commands says it for these.
+                users.setdefault(topic, set()).update({query.query_id} - put_ids)
+        for query in self._accepted().values():
+            if (topic := self._own_topic(query)) is not None:
+                users[topic].add(query.query_id)
+        of_topics = {topic: frozenset(query_ids) for topic, query_ids in users.items()}
+        return TopicUse(self.shard, self.batch, frozenset(named), of_topics)
+
+    def replies(self, faults: TopicFaults) -> list[Reply]:
+        """Return the answers to the commands, and a reply for each query whose loss of its topic nobody has said."""
+        accepted = self._accepted()
+        answers = [_degraded(accepted.get(reply.offset), faults) or reply for reply in self._answers]
+        unsaid = faults.unsaid - {query.query_id for query in accepted.values()}
+        lost: dict[str, Reply] = {}
+        for query in self._queries() if unsaid else ():
+            if query.query_id in unsaid and (reply := _degraded(query, faults)) is not None:
+                lost[query.query_id] = reply
+        return [*answers, *lost.values()]
+
+    def render(self, faults: TopicFaults) -> Iterator[pa.RecordBatch]:
+        """Yield messages: events of regions, events of joins, replies, dead letters.
+
+        Parameters
+        ----------
+        faults : which topics of queries cannot be used. Events for those go to the events topic.
+        """
+        plan = self.plan
+        for messages in render_events(plan, self.result):
+            yield from divert(messages, faults.missing, plan.events_topic) if faults.missing else (messages,)
+        replies = self.replies(faults)
+        if replies:
+            yield from _render_replies(plan, self.batch, self.head, replies)
+        for letters in self.frames.dead_letters:
+            yield render_dead_letters(letters, topic=plan.dead_letter_topic)
+
+    @property
+    def _answers(self) -> list[Reply]:
+        # Only one shard replies, because every shard has every command.
+        return self.result.replies if self.shard == 0 else []
+
+    def _puts(self) -> dict[int, Query]:
+        return {command.offset: command.query for command in self.frames.commands if isinstance(command, Put)}
+
+    def _accepted(self) -> dict[int, Query]:
+        """Return offset -> query of the puts that this shard answers so."""
+        puts = self._puts()
+        return {reply.offset: puts[reply.offset] for reply in self._answers if reply.status is Status.ACCEPTED}
+
+    def _queries(self) -> Iterator[Query]:
+        """Yield the queries that have events."""
+        for crossings in self.result.crossings:
+            yield from crossings.queries
+        for pairs in self.result.pairs:
+            yield from pairs.queries
+
+    def _own_topic(self, query: Query) -> str | None:
+        return query.output_topic if query.output_topic != self.plan.events_topic else None
 
 
 def render_events(plan: Plan, result: ShardResult) -> Iterator[pa.RecordBatch]:
-    """Yield messages: events of regions, events of joins."""
+    """Yield messages: events of regions, events of joins; each to the topic that its query names."""
     for crossings in result.crossings:
         yield from _render_crossings(plan, crossings)
     for pairs in result.pairs:
@@ -61,6 +133,14 @@ def _render_crossings(plan: Plan, crossings: Crossings) -> Iterator[pa.RecordBat
             members = render_membership(piece, feed, topic=plan.membership_topic)
             if members.num_rows:
                 yield members
+
+
+def _degraded(query: Query | None, faults: TopicFaults) -> Reply | None:
+    """Return the reply that the events of a query go elsewhere; None: they do not."""
+    if query is None or query.output_topic is None or query.output_topic not in faults.missing:
+        return None
+    why = faults.missing[query.output_topic]
+    return Reply(query.query_id, Status.DEGRADED, query.version - 1, ControlCode.BAD_OPTION, why)
 
 
 def _render_replies(plan: Plan, batch: int, head: Head, replies: Sequence[Reply]) -> Iterator[pa.RecordBatch]:

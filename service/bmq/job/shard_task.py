@@ -5,7 +5,8 @@ For each shard and batch:
 1. read the head, and bring the replica to it (`job.replicas`);
 2. unpack the frames: commands by offset, readings by feed and partition, dead letters;
 3. apply the commands, advance each feed by its readings and its clock, then the joins by the readings of all shards;
-4. find out whether an earlier run has written the batch, and write the delta and the head;
+4. find out which topics of queries can be used, and whether an earlier run has written the batch; write the delta and
+   the head;
 5. write events, replies and dead letters to Kafka, and yield one row of counters.
 
 The replica leaves the cache before step 3 and returns after step 4, so a task that fails in between leaves no replica.
@@ -24,8 +25,9 @@ from bmq.job.outcome import run_batch
 from bmq.job.output import counters_row
 from bmq.job.plan import Plan
 from bmq.job.received import read_frames
-from bmq.job.rendering import has_messages, render
+from bmq.job.rendering import Output
 from bmq.job.replicas import Replica, Store, catch_up, commit, read_head
+from bmq.job.writing import look, write
 from bmq.kafka_io.batch_writer import Marks
 from bmq.kafka_io.writer_process import Place, RemoteWriter, owner_of_worker
 from bmq.monitor.monitor import Monitor
@@ -46,14 +48,15 @@ def run_shard(plan: Plan, shard: int, store: Store, rows: pd.DataFrame) -> pd.Da
         lambda: Monitor(plan.feeds, plan.silent_tombstones_before, shard, plan.n_shards),
     )
     result = run_batch(replica.monitor, frames, plan.feeds)  # 3
-    batch = _batch_id()
+    output = Output(plan, shard, _batch_id(), head, frames, result)
 
     with closing(_writer(plan, shard)) as writer:
-        marked = writer.begin(batch, head.marked, has_messages=has_messages(shard, frames, result))  # 4
+        faults = look(writer, output)  # 4
+        marked = writer.begin(output.batch, head.marked, has_messages=output.has_messages)
         new_head = commit(replica, head, store, frames.next_offsets, marked)
         _replicas[plan.run_id, shard] = replica
-        writer.write(render(plan, shard, batch, head, frames, result))  # 5
-    counters = count(shard, frames, result, replica.monitor, new_head, is_rebuilt=is_rebuilt)
+        faults = write(writer, output, faults)  # 5
+    counters = count(output, output.replies(faults), replica.monitor, new_head, is_rebuilt=is_rebuilt)
     return counters_row(shard, msgspec.json.encode(counters).decode())
 
 

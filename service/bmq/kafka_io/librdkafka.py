@@ -38,7 +38,7 @@ _FIXED_OPTIONS = {
 }
 _DEFAULT_OPTIONS = {
     ISOLATION_OPTION: ISOLATION,
-    # The broker answers at once if it has any record, and after this time with none. The library asks again at once when
+    # The broker answers at once if it has any record, and after this time with none. The library asks again as soon as
     # it has read a range to its end, and the fetch of the next partition waits behind that question.
     "fetch.wait.max.ms": "2",
     # How much is read ahead while a task decodes. A task drops what it read beyond its range, so more is a waste.

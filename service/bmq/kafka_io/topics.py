@@ -4,11 +4,12 @@ Knows Kafka's administration and the rules for the service's topics (the control
 compacted), but no messages.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it re-exports without saying so
+    AclOperation,
     AdminClient,
     ConfigResource,
     NewTopic,
@@ -29,6 +30,15 @@ from bmq.kafka_io.connect import (
 # A mark is useless once the service has read it. If the service does not read a mark within an hour, the clock advances
 # with the next mark instead.
 CLOCK_RETENTION_MS = 3_600_000
+
+# What a broker says of a topic that is not there, that has an impossible name, or that it does not show.
+_UNUSABLE = frozenset(
+    {
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError.TOPIC_EXCEPTION,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    }
+)
 
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # sixteen zero bytes
 
@@ -142,6 +152,30 @@ class Topics:
         """Create the missing topics of ``names``, with the broker's default number of partitions."""
         wanted = [NewTopic(name, BROKER_DEFAULT, BROKER_DEFAULT) for name in dict.fromkeys(names)]
         self._create_missing(wanted, self.partitions())
+
+    def unusable(self, names: Collection[str]) -> dict[str, str]:
+        """Return which of these topics are not there, or not open to this client's records, and why; one request."""
+        if not names:
+            return {}
+        found: dict[str, str] = {}
+        with explained(self._options):
+            described = self._admin.describe_topics(
+                TopicCollection(list(names)),
+                include_authorized_operations=True,
+                request_timeout=CONNECT_TIMEOUT_SECONDS,
+            )
+            for name, future in described.items():
+                try:
+                    allowed = future.result().authorized_operations
+                except KafkaException as error:
+                    if error.args[0].code() not in _UNUSABLE:
+                        raise
+                    found[name] = error.args[0].str()
+                else:
+                    # None: the broker does not say.
+                    if allowed is not None and AclOperation.WRITE not in allowed:
+                        found[name] = "the broker forbids to write there"
+        return found
 
     def begin_offsets(self, names: Iterable[str]) -> dict[str, dict[int, int]]:
         """Return, for each existing topic, the offset of each partition's oldest record."""

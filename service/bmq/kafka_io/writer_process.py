@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Client, Connection, Listener
@@ -30,6 +30,7 @@ import pyarrow as pa
 from bmq.errors import ServiceError, SetupError
 from bmq.kafka_io.batch_writer import LooseWriter, MarkedWriter, Marks, Messages, Writer
 from bmq.kafka_io.connect import Options
+from bmq.kafka_io.output_topics import OutputTopics, TopicFaults, TopicUse
 
 # Seconds. A busy machine takes some seconds to start a Python process.
 START_SECONDS = 60.0
@@ -74,14 +75,15 @@ class RemoteWriter:
         self._connection = _connect(owner)
         self._place = place
 
+    def look(self, use: TopicUse) -> TopicFaults:
+        """As `OutputTopics.look`, with one memory for all shards; not between `begin` and `write`."""
+        faults = self._ask((self._place, use))
+        assert isinstance(faults, TopicFaults)
+        return faults
+
     def begin(self, batch: int, marked: int, *, has_messages: bool) -> int:
         """As `MarkedWriter.begin`."""
-        question = (self._place, batch, marked, has_messages)
-        try:
-            return int(self._ask(question))
-        except WriterEnded:  # nothing is written yet, so another process may as well begin
-            self._connection = _connect(self._owner)
-            return int(self._ask(question))
+        return int(self._ask((self._place, (batch, marked, has_messages))))
 
     def write(self, messages: Messages) -> None:
         """As `MarkedWriter.write`."""
@@ -95,8 +97,14 @@ class RemoteWriter:
         self._connection.close()
 
     def _ask(self, question: object) -> Any:
-        self._send(pickle.dumps(question))
-        return self._answer()
+        packed = pickle.dumps(question)
+        try:
+            self._send(packed)
+            return self._answer()
+        except WriterEnded:  # nothing is written yet, so another process may as well answer
+            self._connection = _connect(self._owner)
+            self._send(packed)
+            return self._answer()
 
     def _send(self, packed: bytes | memoryview) -> None:
         try:
@@ -124,6 +132,7 @@ class _Server:
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
         self._writers: dict[tuple[str, int], tuple[Writer, threading.Lock]] = {}
+        self._topics: dict[str, OutputTopics] = {}
         self._lock = threading.Lock()
 
     def run(self) -> None:
@@ -134,24 +143,20 @@ class _Server:
     def _serve(self, connection: Connection) -> None:
         with connection, suppress(EOFError, OSError):
             while True:
-                place, batch, marked, has_messages = pickle.loads(connection.recv_bytes())  # noqa: S301 - of our own workers
-                writer, lock = self._writer(place)
-                with lock:
-                    try:
-                        connection.send((False, writer.begin(batch, marked, has_messages=has_messages)))
-                    except ServiceError as error:
-                        connection.send((True, error))
-                        continue
-                    messages = _unpacked(connection)
-                    try:
-                        writer.write(messages)
-                        answer: tuple[bool, ServiceError | None] = (False, None)
-                    except ServiceError as error:
-                        answer = (True, error)
-                    # What is left is read before the answer: a worker that still sends does not see it.
-                    for _ in messages:
-                        pass
-                    connection.send(answer)
+                place, question = pickle.loads(connection.recv_bytes())  # noqa: S301 - of our own workers
+                if isinstance(question, TopicUse):
+                    topics = self._topics_of(place)
+                    connection.send(_answered(lambda: topics.look(question)))  # noqa: B023 - called at once
+                else:
+                    writer, lock = self._writer(place)
+                    with lock:
+                        _serve_batch(connection, writer, *question)
+
+    def _topics_of(self, place: Place) -> OutputTopics:
+        with self._lock:
+            if place.run_id not in self._topics:
+                self._topics = {place.run_id: OutputTopics(place.options)}
+            return self._topics[place.run_id]
 
     def _writer(self, place: Place) -> tuple[Writer, threading.Lock]:
         with self._lock:
@@ -163,6 +168,27 @@ class _Server:
                 writer = LooseWriter(place.options) if marks is None else MarkedWriter(place.options, marks)
                 found = self._writers[place.run_id, place.shard] = (writer, threading.Lock())
             return found
+
+
+def _serve_batch(connection: Connection, writer: Writer, batch: int, marked: int, has_messages: bool) -> None:
+    begun = _answered(lambda: writer.begin(batch, marked, has_messages=has_messages))
+    connection.send(begun)
+    if begun[0]:
+        return
+    messages = _unpacked(connection)
+    answer = _answered(lambda: writer.write(messages))
+    # What is left is read before the answer: a worker that still sends does not see it.
+    for _ in messages:
+        pass
+    connection.send(answer)
+
+
+def _answered(run: Callable[[], Any]) -> tuple[bool, Any]:
+    """Return whether an error came, and it or the result."""
+    try:
+        return False, run()
+    except ServiceError as error:
+        return True, error
 
 
 def _unpacked(connection: Connection) -> Iterator[pa.RecordBatch]:

@@ -54,11 +54,12 @@ class Status(StrEnum):
     REJECTED = "rejected"
     DELETED = "deleted"
     EXPIRED = "expired"
+    DEGRADED = "degraded"
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer to one command; `code` and `message` only where `status` is rejected."""
+    """The answer to one command; `code` and `message` only where `status` is rejected or degraded."""
 
     query_id: str
     status: Status

@@ -3,7 +3,7 @@
 Output stays in columns until the last step: a Python object for each event would cost more than finding the event.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -21,12 +21,45 @@ MESSAGE_SCHEMA = pa.schema(
 CROSSING_HEADERS = ("event_id", "kind", "query_id")
 READING_HEADERS = ("event_id", "kind")
 DEAD_LETTER_HEADERS = ("topic", "partition", "offset", "code", "message")
+MEANT_FOR_HEADER = "output_topic"  # only if the topic of a query cannot be used
 
 
 def message_batch(topics: pa.Array, keys: pa.Array, values: pa.Array, headers: pa.Array) -> pa.RecordBatch:
     """Return the columns as one batch of `MESSAGE_SCHEMA`; texts become bytes without a copy."""
     columns = [topics, keys.cast(pa.binary()), values.cast(pa.binary()), headers]
     return pa.RecordBatch.from_arrays(columns, schema=MESSAGE_SCHEMA)
+
+
+def divert(messages: pa.RecordBatch, missing: Collection[str], topic: str) -> Iterator[pa.RecordBatch]:
+    """Yield the messages, those for a missing topic with another topic, and last.
+
+    Each of these has one header more, the topic that it is meant for.
+
+    Parameters
+    ----------
+    missing : names of topics.
+    topic : where their messages go instead.
+    """
+    is_missing = pc.is_in(messages.column("topic"), pa.array(missing, pa.string()))
+    kept, diverted = messages.filter(pc.invert(is_missing)), messages.filter(is_missing)
+    if kept.num_rows:
+        yield kept
+    if diverted.num_rows:
+        meant = diverted.column("topic")
+        headers = _with_header(diverted.column("headers"), MEANT_FOR_HEADER, meant.cast(pa.binary()))
+        topics = pa.repeat(topic, diverted.num_rows)
+        yield message_batch(topics, diverted.column("key"), diverted.column("value"), headers)
+
+
+def _with_header(headers: pa.ListArray, name: str, texts: pa.Array) -> pa.ListArray:
+    """Return headers with one more behind those of each row; all rows have the same number of them."""
+    n, flat = len(headers), headers.flatten()
+    width = len(flat) // n
+    rows = np.column_stack([np.arange(len(flat)).reshape(n, width), len(flat) + np.arange(n)]).ravel()
+    keys = pa.concat_arrays([flat.field("key"), pa.repeat(name, n)]).take(pa.array(rows))
+    values = pa.concat_arrays([flat.field("value"), texts]).take(pa.array(rows))
+    starts = np.arange(0, rows.size + 1, width + 1, dtype=np.int32)
+    return pa.ListArray.from_arrays(starts, pa.StructArray.from_arrays([keys, values], fields=list(_HEADER)))
 
 
 def text_column(starts: Int64s, texts: Bytes) -> pa.Array:

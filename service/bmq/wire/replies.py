@@ -37,6 +37,13 @@ class EffectiveReply(BaseModel):
     )
 
 
+class DegradedReply(EffectiveReply):
+    """The query is in effect, but its events go to the events topic, because its own topic cannot be used."""
+
+    status: Literal[Status.DEGRADED]  # type: ignore[assignment]
+    error: Fault
+
+
 class RejectedReply(BaseModel):
     """The command changed nothing."""
 
@@ -75,19 +82,21 @@ def render_replies(replies: Sequence[Reply], *, topic: str, batch: int, feed_off
 
 
 def _message(reply: Reply, batch: int, feed_offsets: FeedOffsets) -> EffectiveReply | RejectedReply:
+    fault = None if reply.code is None else Fault(code=reply.code, message=reply.message)
     if reply.status is not Status.REJECTED:
-        return EffectiveReply(
-            query_id=reply.query_id,
-            status=reply.status,
-            version=reply.offset + 1,
-            control_offset=reply.offset,
-            batch=batch,
-            feed_offsets=feed_offsets,
-        )
+        of_query = {
+            "query_id": reply.query_id,
+            "status": reply.status,
+            "version": reply.offset + 1,
+            "control_offset": reply.offset,
+            "batch": batch,
+            "feed_offsets": feed_offsets,
+        }
+        return EffectiveReply(**of_query) if fault is None else DegradedReply(**of_query, error=fault)
     return RejectedReply(
         query_id=reply.query_id,
         status=reply.status,
         control_offset=reply.offset,
         batch=batch,
-        error=Fault(code=reply.code, message=reply.message),
+        error=fault,
     )

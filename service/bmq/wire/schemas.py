@@ -14,14 +14,16 @@ from pydantic import BaseModel, TypeAdapter
 
 from bmq.wire.event_models import ReadingEvent
 from bmq.wire.kinds import KINDS
-from bmq.wire.replies import EffectiveReply, RejectedReply
+from bmq.wire.replies import DegradedReply, EffectiveReply, RejectedReply
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schemas() -> dict[str, dict[str, Any]]:
     """Return the JSON Schema of each message, by file name."""
-    reply: TypeAdapter[EffectiveReply | RejectedReply] = TypeAdapter(EffectiveReply | RejectedReply)
+    reply: TypeAdapter[EffectiveReply | DegradedReply | RejectedReply] = TypeAdapter(
+        EffectiveReply | DegradedReply | RejectedReply
+    )
     # Several kinds may share a model of events. Layout `reading` has its own model for crossings.
     of_events: list[type[BaseModel]] = [ReadingEvent, *(known.event for known in KINDS.values())]
     return {

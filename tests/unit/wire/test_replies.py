@@ -27,6 +27,20 @@ def test_a_reply_says_which_version_took_effect_and_where(status: Status) -> Non
     }
 
 
+def test_a_degraded_query_is_in_effect_and_says_what_is_wrong() -> None:
+    reply = Reply("q1", Status.DEGRADED, 17, "bad_option", "output_topic 'x' cannot be made: …")
+    (message,) = render_replies([reply], topic="t", batch=42, feed_offsets=OFFSETS).to_pylist()
+    assert json.loads(message["value"]) == {
+        "query_id": "q1",
+        "status": "degraded",
+        "version": 18,
+        "control_offset": 17,
+        "batch": 42,
+        "feed_offsets": OFFSETS,
+        "error": {"code": "bad_option", "message": "output_topic 'x' cannot be made: …"},
+    }
+
+
 def test_a_rejection_says_why_and_names_no_version() -> None:
     reply = Reply("q1", Status.REJECTED, 18, "bad_region", "Lower border 10.0 of 'x' is above …")
     (message,) = render_replies([reply], topic="t", batch=42, feed_offsets=OFFSETS).to_pylist()

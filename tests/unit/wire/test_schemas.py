@@ -101,7 +101,7 @@ def test_the_events_of_the_documents_are_as_their_schemas_say() -> None:
 
 @pytest.mark.parametrize("status", Status)
 def test_replies_of_every_status_are_as_their_schema_says(status: Status) -> None:
-    fault = (ControlCode.BAD_REGION.value, "no") if status is Status.REJECTED else (None, None)
+    fault = (ControlCode.BAD_REGION.value, "no") if status in {Status.REJECTED, Status.DEGRADED} else (None, None)
     reply = Reply("q", status, 17, *fault)
     (message,) = read_values(render_replies([reply], topic="t", batch=1, feed_offsets={"f": {"0": 5}}))
     validator("reply.json").validate(message)
