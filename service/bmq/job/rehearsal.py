@@ -6,8 +6,8 @@ plan, with a temporary checkpoint, runs before the real one. Its readings are no
 """
 
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from threading import Thread
 
 from pyspark.sql import SparkSession
 
@@ -22,14 +22,18 @@ def rehearse(spark: SparkSession, plan: Plan) -> None:
     """Run the batches; return when the workers have loaded the kernels and the JVM has run the whole plan.
 
     Only on one machine: on a cluster the executors do not share a temporary folder, and each would need a rehearsal.
+
+    Raises
+    ------
+    StreamingQueryException : a batch failed, as each batch of the service would.
     """
-    # The daemon loads kernels meanwhile: the first batch needs a worker only when Spark has planned it.
-    daemon = Thread(target=start_worker_daemon, args=(spark,))
-    daemon.start()
     plan = replace(plan, run_id="rehearsal", markers_topic=None)
-    spark.dataSource.register(rehearsal_source(plan))
-    with tempfile.TemporaryDirectory(prefix="bmq-rehearsal-") as folder:
+    with tempfile.TemporaryDirectory(prefix="bmq-rehearsal-") as folder, ThreadPoolExecutor(1) as beside:
+        # The daemon loads kernels meanwhile: the first batch needs a worker only when Spark has planned it.
+        daemon = beside.submit(start_worker_daemon, spark)
+        spark.dataSource.register(rehearsal_source(plan))
         commands, readings = (spark.readStream.format(NAME).load() for _ in range(2))
         frames = commands.mapInArrow(lambda batches: batches, FRAME_DDL).union(readings)
-        start_query(frames, plan, folder, "available_now").awaitTermination()
-    daemon.join()
+        query = start_query(frames, plan, folder, "available_now")
+        daemon.result()
+        query.awaitTermination()

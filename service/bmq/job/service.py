@@ -9,7 +9,8 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from uuid import uuid4
 
 import msgspec
@@ -77,7 +78,7 @@ class Service:
 
         Raises
         ------
-        ConfigError, SetupError, StateError : a step failed; the message has the reason and the way out.
+        ConfigError, SetupError, StateError, JobFailed : a step failed; the message has the reason and the way out.
         """
         config = self._config
         feeds = config.feed_records()
@@ -101,7 +102,8 @@ class Service:
         if is_submitted():  # 4
             start_worker_daemon(spark)
         else:
-            rehearse(spark, plan)
+            with _explained():
+                rehearse(spark, plan)
         self.metrics.start()  # 5
         idle_feeds = _idle_feeds(config)
         self._listener = ProgressListener(self.metrics, plan, idle_feeds)
@@ -136,11 +138,12 @@ class Service:
         assert self.streaming_query is not None, "start() comes first"
         try:
             # In steps: a signal that comes right before Python blocks in this call has its handler run after the call.
-            while not self.streaming_query.awaitTermination(SIGNAL_SECONDS):
-                pass
-        except StreamingQueryException as error:
+            with _explained():
+                while not self.streaming_query.awaitTermination(SIGNAL_SECONDS):
+                    pass
+        except JobFailed:
             if not self._stopping.is_set():
-                raise JobFailed(failure_sentence(str(error))) from error
+                raise
         finally:
             self.metrics.ended()
 
@@ -164,6 +167,15 @@ class Service:
         self.metrics.stop()
         if self._spark is not None:
             self._spark.stop()
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Raise JobFailed in the place of Spark's report of a failed streaming query."""
+    try:
+        yield
+    except StreamingQueryException as error:
+        raise JobFailed(failure_sentence(str(error))) from error
 
 
 def _wait_for_sources(streaming_query: StreamingQuery) -> None:
