@@ -16,6 +16,7 @@ from bmq.job.session import make_session
 from bmq.job.shards import shard_keys
 from bmq.metrics.metrics import Metrics
 from bmq.records import Feed
+from tests.brokers import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -61,15 +62,18 @@ def spark() -> Iterator[SparkSession]:
     session.stop()
 
 
-def test_a_rehearsal_runs_whole_batches_without_kafka_and_leaves_nothing(spark: SparkSession) -> None:
-    before = set(Path(tempfile.gettempdir()).glob("bmq-rehearsal-*"))
+def test_a_rehearsal_runs_whole_batches_without_kafka_and_leaves_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     metrics = Metrics(0, feeds=FEEDS)
     listener = ProgressListener(metrics, plan(), IdleFeeds({}))
     listener.register(spark)
 
     rehearse(spark, plan())
 
-    assert listener.batch_ended.wait(10)
-    assert "bmq_batch_seconds_count 3.0" in served(metrics)
-    assert set(Path(tempfile.gettempdir()).glob("bmq-rehearsal-*")) <= before
+    # Spark calls the listener on a thread of its own.
+    wait_until(lambda: "bmq_batch_seconds_count 3.0" in served(metrics), "the reports of three batches")
+    assert listener.batch_ended.is_set()
+    assert not list(tmp_path.iterdir())
     assert not spark.streams.active

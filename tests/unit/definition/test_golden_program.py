@@ -124,7 +124,8 @@ def test_every_event_there_can_be_is_recorded(recorded: Recording) -> None:
 def test_every_answer_to_a_command_is_recorded(recorded: Recording) -> None:
     found = replies(recorded)
 
-    assert {reply["status"] for reply in found} == {status.value for status in Status}
+    # `degraded` answers no command: it follows from what the broker says of a topic.
+    assert {reply["status"] for reply in found} == {status.value for status in Status} - {Status.DEGRADED.value}
     assert {reply["error"]["code"] for reply in found if "error" in reply} == {code.value for code in ControlCode}
 
 
