@@ -115,6 +115,14 @@ bench-pipeline: java $(INSTALLED) ## Compare with a plain Spark job (SELECT=1: b
 bench-rtmq: java $(INSTALLED) ## Transitions of a million vehicles at ten thousand garages, at their pace (SMOKE=1: a small run)
 	$(BIN)/python -m bench.rtmq $(if $(SMOKE),--minutes 1.5 --vehicles 60000 --garages 1000 --within 30)
 
+.PHONY: bench-tile38
+bench-tile38: java $(INSTALLED) ## Objects and squares in a city at six points (TILE38=path: beside a tile38-server; SMOKE=1: a small run)
+	$(BIN)/python -m bench.tile38_points $(if $(SMOKE),--smoke) $(if $(TILE38),--tile38 $(TILE38))
+
+.PHONY: bench-flink
+bench-flink: java $(INSTALLED) ## Compare with a Flink job (PEER=folder with its target/*.jar and lib/*.jar; SMOKE=1: a small run)
+	$(BIN)/python -m bench.flink --peer $(PEER) $(if $(SMOKE),--smoke)
+
 # Reduced: 20 minutes. The CSV files and plots are kept in bench/results/figures.
 .PHONY: figures
 figures: $(INSTALLED) ## Measure and plot the papers' figures (FULL=1: every point; NAMES="skew_1d": some)

@@ -1,6 +1,7 @@
 """The events of some streams, as the service wrote them and as the definition says."""
 
 import json
+from typing import Any
 
 import numpy as np
 
@@ -62,7 +63,7 @@ def _crossings_by_stream(workload: Workload, streams: list[int]) -> dict[str, Le
 
 
 def events_by_stream(bootstrap: str, topic: str, streams: list[int]) -> tuple[dict[str, Ledger], int]:
-    """Return what the topic says of each stream, and how many events it has in all."""
+    """Return what the topic says of each stream, and how many records it has in all."""
     ledgers: dict[str, Ledger] = {stream_id(s): [] for s in streams}
     n_events = 0
     with TopicReader({"bootstrap.servers": bootstrap}, topic, Start.BEGINNING) as reader:
@@ -70,7 +71,15 @@ def events_by_stream(bootstrap: str, topic: str, streams: list[int]) -> tuple[di
             n_events += 1
             ledger = ledgers.get((message.key() or b"").decode())
             if ledger is not None:
-                event = json.loads(message.value() or b"")
-                sign, reason = event.get("sign", ""), event.get("reason", "")
-                ledger.append((sign, event["query_id"], event["event_time"], reason))
+                ledger += _entries(json.loads(message.value() or b""))
     return ledgers, n_events
+
+
+def _entries(event: dict[str, Any]) -> Ledger:
+    """Return the entries of one record: several in the layout `reading`, one in the layout `crossing`."""
+    event_time, reason = event["event_time"], event.get("reason", "")
+    if "entered" in event:
+        crossed = [("-", query_id) for query_id in event["left"]] + [("+", query_id) for query_id in event["entered"]]
+    else:
+        crossed = [(event.get("sign", ""), event["query_id"])]
+    return [(sign, query_id, event_time, reason) for sign, query_id in crossed]

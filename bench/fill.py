@@ -3,6 +3,7 @@
 import json
 
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
 
 from bench.workload import Workload, stream_id
 from bmq.kafka_io.topics import Topics
@@ -29,6 +30,12 @@ def fill_queries(bootstrap: str, control_topic: str, workload: Workload) -> None
     for query_id, definition in workload.definitions():
         producer.produce(control_topic, json.dumps(definition), query_id)
     producer.flush()
+
+
+def delete_topic(bootstrap: str, topic: str) -> None:
+    """Delete the events of a run that was checked: all runs together would fill the disk."""
+    client = AdminClient({"bootstrap.servers": bootstrap, "log_level": 4})  # it must outlive the answer
+    client.delete_topics([topic])[topic].result()
 
 
 def _producer(bootstrap: str) -> Producer:

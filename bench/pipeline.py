@@ -26,7 +26,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -222,29 +222,41 @@ def select_workload_of(size: Size, n_queries: int) -> SelectWorkload:
 
 def run(name: str, bootstrap: str, size: Size, folder: Path, *topics: str, tree: Path | None = None) -> float:
     """Run one pipeline in a process of its own, by the code in ``tree``; return its readings/s after the warm-up."""
+    return rate_of(
+        run_batches(name, bootstrap, TOPIC, size.batch, folder, *topics, tree=tree), f"{name} {' '.join(topics)}"
+    )
+
+
+def run_batches(
+    name: str, bootstrap: str, topic: str, batch: int, folder: Path, *topics: str, tree: Path | None = None
+) -> list[dict[str, float]]:
+    """Run one pipeline over a topic in a process of its own; return the rows and the ms of each batch."""
     tree = tree or Path.cwd()
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tree / "service"), str(tree)])}
-    command = [
-        sys.executable,
-        "-m",
-        "bench.pipeline_run",
-        name,
-        bootstrap,
-        TOPIC,
-        str(size.batch),
-        str(folder),
-    ]
-    done = subprocess.run([*command, *topics], capture_output=True, text=True, timeout=900, cwd=tree, env=environment)
+    command = [sys.executable, "-m", "bench.pipeline_run", name, bootstrap, topic, str(batch), str(folder), *topics]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, cwd=tree, env=environment)
     if done.returncode:
         raise RuntimeError(f"{name} failed:\n{done.stderr[-3000:]}")
-    batches = json.loads(done.stdout.splitlines()[-1])[WARM_UP_BATCHES:]
-    rate = float(1000 * sum(batch["rows"] for batch in batches) / sum(batch["ms"] for batch in batches))
-    _console.print(f"{name} {' '.join(topics)}: {rate:,.0f} readings/s, batches of {[b['ms'] for b in batches]} ms")
+    batches: list[dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
+    return batches
+
+
+def rate_of(batches: Sequence[Mapping[str, float]], title: str, n_left_out: int = 0) -> float:
+    """Return readings/s without the first batches: those of the warm-up and of the first ``n_left_out`` readings."""
+    first, n_rows = 0, 0.0
+    while first < len(batches) and (first < WARM_UP_BATCHES or n_rows < n_left_out):
+        n_rows += batches[first]["rows"]
+        first += 1
+    counted = batches[first:]
+    if not counted:
+        raise ValueError(f"{title}: all {len(batches)} batches are warm-up; make the batches smaller")
+    rate = 1000 * sum(batch["rows"] for batch in counted) / sum(batch["ms"] for batch in counted)
+    _console.print(f"{title}: {rate:,.0f} readings/s, batches of {[batch['ms'] for batch in counted]} ms")
     return rate
 
 
-def check_answers(bootstrap: str, events_topic: str, workload: Workload) -> None:
-    """Raise where the events of the sampled streams are not those of the definition."""
+def check_answers(bootstrap: str, events_topic: str, workload: Workload) -> int:
+    """Raise where the events of the sampled streams are not those of the definition; return the topic's records."""
     streams = sampled_streams(workload)
     found, n_events = events_by_stream(bootstrap, events_topic, streams)
     expected = expected_by_stream(workload, streams)
@@ -252,8 +264,9 @@ def check_answers(bootstrap: str, events_topic: str, workload: Workload) -> None
         raise AssertionError(f"the events of {events_topic} differ from the definition")
     _console.print(
         f"  answers right for {len(streams)} streams; "
-        f"{n_events / workload.n_streams / workload.n_rounds:.3f} events a reading"
+        f"{n_events / workload.n_streams / workload.n_rounds:.3f} records of events a reading"
     )
+    return n_events
 
 
 def write_results(rates: Mapping[str, list[float]]) -> None:

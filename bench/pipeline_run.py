@@ -3,9 +3,10 @@
     python -m bench.pipeline_run read|read-tuned|passthrough|passthrough-tuned BOOTSTRAP TOPIC BATCH_READINGS FOLDER
     python -m bench.pipeline_run bmq|latency|follow BOOTSTRAP TOPIC BATCH_READINGS FOLDER CONTROL_TOPIC EVENTS_TOPIC
 
-The service delivers exactly once; with `-at-least-once` behind its name it does not. `latency` and `follow` read what
-arrives, until their standard input is closed; `follow` prints each batch as it ends, for one who reads it. Each runs in
-a process of its own, with the same heap and garbage collector.
+The service delivers exactly once and writes the layout `crossing`. Words behind its name change this, in this order:
+`-at-least-once`, `-by-reading` (the layout `reading`), `-of-prices` (readings have the one dimension x). `latency` and
+`follow` read what arrives, until their standard input is closed; `follow` prints each batch as it ends, for one who
+reads it. Each runs in a process of its own, with the same heap and garbage collector.
 """
 
 import json
@@ -33,15 +34,17 @@ PLAIN_SETTINGS = {
 }
 
 AT_LEAST_ONCE = "-at-least-once"
+BY_READING = "-by-reading"
+OF_PRICES = "-of-prices"
 KEPT_X_M = 6_000.0  # a tenth of the plane: the plain Spark job keeps 10 % of the rows
 
 
 def main(pipeline: str, bootstrap: str, topic: str, batch_readings: int, folder: Path, *topics: str) -> None:
     """Run one pipeline and print its batches."""
-    work = pipeline.removesuffix(AT_LEAST_ONCE)
+    work = pipeline.removesuffix(OF_PRICES).removesuffix(BY_READING).removesuffix(AT_LEAST_ONCE)
     if work in ("bmq", "latency", "follow"):
-        delivery = "exactly_once" if work == pipeline else "at_least_once"
-        batches = run_service(work, delivery, bootstrap, topic, batch_readings, folder, *topics)
+        options = pipeline.removeprefix(work)
+        batches = run_service(work, options, bootstrap, topic, batch_readings, folder, *topics)
     else:
         batches = run_plain(pipeline, bootstrap, topic, batch_readings, folder)
     print(json.dumps(batches))
@@ -49,7 +52,7 @@ def main(pipeline: str, bootstrap: str, topic: str, batch_readings: int, folder:
 
 def run_service(
     pipeline: str,
-    delivery: str,
+    options: str,
     bootstrap: str,
     topic: str,
     batch_readings: int,
@@ -58,17 +61,18 @@ def run_service(
     events: str,
 ) -> list[dict[str, object]]:
     """Run the service: to the end of the topic, or as long as standard input is open."""
+    dimensions = ["x"] if OF_PRICES in options else ["x", "y"]
     config = Config(
-        feeds={"vehicles": {"topic": topic, "stream_id": "id", "event_time": "ts", "dimensions": ["x", "y"]}},
+        feeds={"vehicles": {"topic": topic, "stream_id": "id", "event_time": "ts", "dimensions": dimensions}},
         job={
             "checkpoint": str(folder),
             "shards": 2,
             "trigger": "available_now" if pipeline == "bmq" else "0 seconds",
             "starting_offsets": "earliest",
             "max_readings_per_batch": batch_readings,
-            "delivery": delivery,
+            "delivery": "at_least_once" if AT_LEAST_ONCE in options else "exactly_once",
         },
-        topics={"control": control, "events": events},
+        topics={"control": control, "events": events, "layout": "reading" if BY_READING in options else "crossing"},
         metrics={"port": 0},
     )
     service = Service(config, bootstrap)
