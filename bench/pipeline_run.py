@@ -10,6 +10,8 @@ reads it. Each runs in a process of its own, with the same heap and garbage coll
 """
 
 import json
+import os
+import re
 import sys
 import threading
 from collections.abc import Mapping, Sequence
@@ -21,11 +23,20 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from bmq.broker.ivy import pyspark_jars
+from bmq.broker.jars import resolve, spark_jars
 from bmq.config import Config
-from bmq.job.pipeline import READ_OPTIONS
 from bmq.job.service import Service
 from bmq.job.session import MEMORY_OPTIONS, make_session
 
+# Spark's own source and sink for Kafka, which the service does not use. PySpark ships what else they need.
+SPARK_KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
+# What helps a job that reads much: one poll fetches as many records as a task reads in some milliseconds.
+READ_OPTIONS = {
+    "kafka.max.poll.records": "50000",
+    "kafka.max.partition.fetch.bytes": "16777216",
+    "kafka.fetch.max.bytes": "67108864",
+}
 # What the service sets for itself and would hinder a job of many rows: these are Spark's own defaults.
 PLAIN_SETTINGS = {
     "spark.sql.codegen.wholeStage": "true",
@@ -124,7 +135,8 @@ def follow(query: StreamingQuery | None) -> list[dict[str, object]]:
 
 def run_plain(pipeline: str, bootstrap: str, topic: str, batch_readings: int, folder: Path) -> list[dict[str, object]]:
     """Run what a Spark user would write, or only its source; `-tuned`: with the consumer options of the service."""
-    spark = make_session(2, PLAIN_SETTINGS)
+    jars = [*spark_jars(), *resolve([SPARK_KAFKA], exclude=modules_of_pyspark())]
+    spark = make_session(2, {**PLAIN_SETTINGS, "spark.driver.extraClassPath": os.pathsep.join(map(str, jars))})
     records = (
         spark.readStream.format("kafka")
         .options(**(READ_OPTIONS if pipeline.endswith("-tuned") else {}))
@@ -148,6 +160,12 @@ def run_plain(pipeline: str, bootstrap: str, topic: str, batch_readings: int, fo
     batches = progress_of(query)
     spark.stop()
     return batches
+
+
+def modules_of_pyspark() -> list[str]:
+    """Return the artifact names of PySpark's jars; the files are `<artifact>-<version>.jar`."""
+    files = (re.match(r"(.+?)-\d", jar.name) for jar in pyspark_jars().glob("*.jar"))
+    return sorted({file[1] for file in files if file})
 
 
 def plain_job(records: DataFrame) -> DataFrame:

@@ -1,10 +1,11 @@
-"""Records as Arrow batches to the rows of a decode task, as the source of the feeds makes them."""
+"""Records as Arrow batches to the rows of a decode task, as the sources make them."""
 
 from collections.abc import Callable, Iterable, Iterator
 
+import numpy as np
 import pyarrow as pa
 
-from bmq.job.decode import FeedDecoder
+from bmq.job.decode import ControlDecoder, FeedDecoder
 from bmq.job.plan import Plan
 from bmq.kafka_io.range_reader import RecordBlock
 
@@ -20,17 +21,29 @@ def decode_readings(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Iterator
         for batch in batches:
             if batch.num_rows:
                 block = _block(batch)
-                yield FeedDecoder(plan, feeds[block.topic]).decode(block)
+                yield from FeedDecoder(plan, feeds[block.topic]).decode(block)
+
+    return decode
+
+
+def decode_control(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the same for batches of the control or the clock topic, which need no partition and no timestamp."""
+
+    def decode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if batch.num_rows:
+                yield from ControlDecoder(plan).decode(_block(batch))
 
     return decode
 
 
 def _block(batch: pa.RecordBatch) -> RecordBlock:
+    names, no_times = batch.schema.names, np.zeros(batch.num_rows, dtype=np.int64)
     return RecordBlock(
         batch.column("topic")[0].as_py(),
-        batch.column("partition")[0].as_py(),
+        batch.column("partition")[0].as_py() if "partition" in names else 0,
         batch.column("offset").to_numpy(),
-        batch.column("timestamp").cast(pa.int64()).to_numpy() // 1000,
+        batch.column("timestamp").cast(pa.int64()).to_numpy() // 1000 if "timestamp" in names else no_times,
         batch.column("key").cast(pa.large_binary()),
         batch.column("value").cast(pa.large_binary()),
     )

@@ -11,7 +11,6 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from bmq.job.decode import decode_control
 from bmq.job.frame_rows import FRAME_SCHEMA
 from bmq.job.outcome import ShardResult, run_batch
 from bmq.job.plan import Plan
@@ -22,7 +21,7 @@ from bmq.records import Feed
 from bmq.wire.marks import render_mark
 from bmq.wire.replies import render_replies
 from bmq.wire.state_bytes import pack_delta, unpack_delta
-from tests.blocks import decode_readings
+from tests.blocks import decode_control, decode_readings
 
 ControlRecord = tuple[str, bytes | None]
 Values = Sequence[bytes | None]

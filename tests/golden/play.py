@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from bmq.job import checkpoint, replicas
-from bmq.job.decode import decode_control
 from bmq.job.frame_rows import FRAME_SCHEMA, Kind
 from bmq.job.outcome import ShardResult, run_batch
 from bmq.job.plan import Plan
@@ -24,7 +23,7 @@ from bmq.monitor.monitor import Monitor
 from bmq.wire import frames as wire_frames
 from bmq.wire.marks import render_mark
 from bmq.wire.state_bytes import pack_delta
-from tests.blocks import decode_readings
+from tests.blocks import decode_control, decode_readings
 from tests.golden.program import BATCHES, FEEDS, Batch, Record, input_digests
 from tests.golden.recording import AS_ABOVE, Blob, Recording
 

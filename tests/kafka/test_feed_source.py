@@ -13,10 +13,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from bmq.job.frame_rows import DATA_LOSS, FRAME_SCHEMA, Kind
 from bmq.job.plan import Plan
-from bmq.job.source import feeds as feeds_module
-from bmq.job.source.feeds import FeedPartition, FeedReader
+from bmq.job.source import topic_source
 from bmq.job.source.losses import DataLost, OnLoss
 from bmq.job.source.source_settings import SourceSettings
+from bmq.job.source.topic_source import TaskRanges, TopicsReader
 from bmq.kafka_io.connect import Unreachable
 from bmq.records import Feed
 from bmq.wire.frames import unpack_dead_letters, unpack_readings
@@ -37,7 +37,7 @@ class World:
     topic: str
     admin: AdminClient
 
-    def reader(self, on_loss: OnLoss = "stop", starts: dict[int, int] | None = None) -> FeedReader:
+    def reader(self, on_loss: OnLoss = "stop", starts: dict[int, int] | None = None) -> TopicsReader:
         plan = Plan(
             run_id="run",
             feeds={"line": Feed("line", self.topic, "id", ("x",), "ts", join=False)},
@@ -57,7 +57,7 @@ class World:
             delivery_id="bmq-test",
             markers_topic=None,
         )
-        return FeedReader(SourceSettings(plan, {self.topic: starts or {0: 0}}, 1000, 2, on_loss))
+        return TopicsReader(SourceSettings(plan, (self.topic,), {self.topic: starts or {0: 0}}, 1000, 2, on_loss))
 
     def send(self, n: int, first: int = 0, partition: int = 0) -> None:
         """Send readings whose event times are ``first``, ``first`` + 1, …"""
@@ -92,7 +92,7 @@ def world(bootstrap_servers: str, topics: Callable[..., str]) -> World:
     return World(bootstrap_servers, topics("line"), AdminClient({"bootstrap.servers": bootstrap_servers}))
 
 
-def read(reader: FeedReader, start: Document, end: Document) -> tuple[list[int], list[tuple[str, int, str]]]:
+def read(reader: TopicsReader, start: Document, end: Document) -> tuple[list[int], list[tuple[str, int, str]]]:
     """Return the event times of all readings between two offsets, and the dead letters as (code, offset, message)."""
     times: list[int] = []
     letters = []
@@ -225,7 +225,7 @@ def test_a_batch_does_not_run_again_on_another_topic(world: World) -> None:
 
 
 def test_a_deleted_topic_is_named_or_waited_for(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feeds_module, "CONNECT_TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr(topic_source, "CONNECT_TIMEOUT_SECONDS", 0.5)
     world.send(2)
     reader, going_on = world.reader(), world.reader("continue")
     start = reader.latestOffset(reader.initialOffset(), ALL)
@@ -243,7 +243,7 @@ def test_a_deleted_topic_is_named_or_waited_for(world: World, monkeypatch: pytes
 
 
 def test_a_broker_that_is_away_is_waited_for_up_to_a_bound(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feeds_module, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(topic_source, "PATIENCE_SECONDS", 0.0)
     nowhere = replace(world, servers="127.0.0.1:1").reader()
 
     with pytest.raises(Unreachable, match=r"No Kafka answers at 127\.0\.0\.1:1"):
@@ -257,7 +257,7 @@ def test_the_parts_of_a_divided_partition_are_the_whole(world: World, monkeypatc
     start = reader.initialOffset()
     end = reader.latestOffset(start, ALL)
 
-    tasks = [partition for partition in reader.partitions(start, end) if isinstance(partition, FeedPartition)]
+    tasks = [partition for partition in reader.partitions(start, end) if isinstance(partition, TaskRanges)]
     ranges = [at for task in tasks for at in task.ranges]
 
     assert [(at.start, at.end) for at in ranges] == [(0, 500), (500, 1000)]

@@ -11,18 +11,15 @@ import fcntl
 import hashlib
 import json
 import logging
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from bmq.broker.ivy import Request, fetch, pyspark_jars
+from bmq.broker.ivy import Request, fetch
 from bmq.errors import SetupError
 from bmq.folders import cache_folder
-
-SPARK_KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"  # PySpark's minor version; tested with PySpark 4.2.1
 
 # The newest patch release of Kafka 4 (4.4 has only a .0). Runs on Java 17. docker-compose.yml has the same version.
 KAFKA_VERSION = "4.3.1"
@@ -40,9 +37,8 @@ _log = logging.getLogger(__name__)
 
 
 def spark_jars(progress: Progress = _log.info) -> list[Path]:
-    """Return the jars that Spark needs: the Kafka connector and `LOCAL_FS`, without jars that PySpark ships."""
-    connector = resolve([SPARK_KAFKA], exclude=_modules_of_pyspark(), progress=progress)
-    return connector + resolve([LOCAL_FS], transitive=False, progress=progress)
+    """Return the jars that Spark needs beside those that PySpark ships: `LOCAL_FS`."""
+    return resolve([LOCAL_FS], transitive=False, progress=progress)
 
 
 def broker_jars(progress: Progress = _log.info) -> list[Path]:
@@ -126,9 +122,3 @@ def _download(request: Request, answer: Path, folder: Path, progress: Progress) 
     half.write_text(json.dumps(content, indent=1))
     half.replace(answer)
     return jars
-
-
-def _modules_of_pyspark() -> list[str]:
-    """Return the artifact names of PySpark's jars; the files are `<artifact>-<version>.jar`."""
-    files = (re.match(r"(.+?)-\d", jar.name) for jar in pyspark_jars().glob("*.jar"))
-    return sorted({file[1] for file in files if file})

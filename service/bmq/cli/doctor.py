@@ -67,7 +67,7 @@ def examine(config: Config, servers: str | None) -> Iterator[Finding]:
     """
     yield _attempt("Java", lambda: f"{find_java()}")
     yield _attempt("PySpark", lambda: require_pyspark(pyspark_version()))
-    yield _attempt("Spark's Kafka connector", lambda: f"{len(spark_jars())} jars")
+    yield _attempt("Jars for Spark", lambda: f"{len(spark_jars())} jars")
     if servers is None:
         yield _attempt("Kafka's jars", lambda: f"{len(broker_jars())} jars")
         yield Finding(

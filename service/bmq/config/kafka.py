@@ -1,7 +1,4 @@
-"""The section `kafka`: an address, and any other option of a Kafka client.
-
-Two kinds of clients read it, Spark's clients in the JVM and librdkafka in Python; they know different option names.
-"""
+"""The section `kafka`: an address, and any other option of a Kafka client, by the names of librdkafka."""
 
 import re
 from collections.abc import Mapping
@@ -14,21 +11,22 @@ from bmq.config.sections import Section
 from bmq.errors import ConfigError
 
 _SERVERS = re.compile(r"[^\s,]+:\d+(,[^\s,]+:\d+)*")
-# Spark's Kafka source or the service refuses these or sets them; the address has an option of its own.
+# The service sets these; the address has an option of its own.
 _NOT_AN_OPTION = {
     "bootstrap.servers": "set kafka.bootstrap_servers",
     "auto.offset.reset": "set job.starting_offsets",
     "enable.auto.commit": "leave it out, offsets are in the checkpoint",
     "group.id": "leave it out, every client has a group of its own",
     "transactional.id": "leave it out, every shard has one of its own",
-    "key.deserializer": "leave it out",
-    "value.deserializer": "leave it out",
-    "key.serializer": "leave it out",
-    "value.serializer": "leave it out",
-    "interceptor.classes": "leave it out, Spark allows none",
 }
-# librdkafka fails on a name that it does not know; the JVM's clients warn and go on.
-_JVM_ONLY = re.compile(r"sasl\.jaas\.config|ssl\.truststore\..+|ssl\.keystore\.type|.+\.(class|classes|handler)")
+# Options of Java's clients for which librdkafka has another name, or no need.
+_JAVA_NAMES = {
+    "sasl.jaas.config": "set sasl.username and sasl.password",
+    "ssl.truststore.location": "set ssl.ca.location to a file of certificates in PEM",
+    "ssl.truststore.password": "leave it out, ssl.ca.location has no password",
+    "ssl.truststore.type": "leave it out, ssl.ca.location is in PEM",
+    "ssl.keystore.type": "leave it out, ssl.keystore.location is in PKCS#12",
+}
 
 
 def _flat(options: object) -> object:
@@ -74,7 +72,8 @@ class KafkaSection(Section):
     @field_validator("options")
     @classmethod
     def _may_be_passed_on(cls, options: dict[str, str]) -> dict[str, str]:
-        taken = [f"{name} ({_NOT_AN_OPTION[name]})" for name in options if name in _NOT_AN_OPTION]
+        refused = _NOT_AN_OPTION | _JAVA_NAMES
+        taken = [f"{name} ({refused[name]})" for name in options if name in refused]
         if taken:
             raise ValueError(f"not to be set here: {'; '.join(taken)}")
         isolation = options.get("isolation.level")
@@ -83,20 +82,14 @@ class KafkaSection(Section):
         return options
 
     def client_options(self) -> dict[str, str]:
-        """Return the options for a librdkafka client, without those that only the JVM knows.
+        """Return the options for a librdkafka client.
 
         Raises
         ------
         ConfigError
             No address is known; see `Config.with_broker`.
         """
-        options = {name: text for name, text in self.options.items() if not _JVM_ONLY.fullmatch(name)}
-        return {"bootstrap.servers": self._servers(), **options}
-
-    def spark_options(self) -> dict[str, str]:
-        """Return the options for Spark's Kafka source, with the prefix `kafka.`; raises as `client_options`."""
-        options = {f"kafka.{name}": text for name, text in self.options.items()}
-        return {"kafka.bootstrap.servers": self._servers(), **options}
+        return {"bootstrap.servers": self._servers(), **self.options}
 
     def _servers(self) -> str:
         if self.bootstrap_servers is None:

@@ -37,9 +37,9 @@ starts; all faults are reported at once, and the exit code is 2. `config/local.t
 _AFTER = """\
 ## Kafka options
 
-`[kafka.options]` holds any option of a Kafka client. It goes unchanged to librdkafka, which reads
-feeds and writes all output, and to Spark's clients in the JVM, which read the control and the clock topic. All these
-are the same thing:
+`[kafka.options]` holds any option of a Kafka client, by its name in
+[librdkafka](https://github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md), which reads and writes all
+topics. All these are the same thing:
 
 ```toml
 [kafka.options]
@@ -52,19 +52,15 @@ BMQ_KAFKA__OPTIONS__SECURITY_PROTOCOL=SASL_SSL     # single underscores become d
 BMQ_KAFKA__OPTIONS='{"security.protocol": "SASL_SSL"}'
 ```
 
-- **Both know** `security.protocol`, `sasl.mechanism`, `client.id`, `client.rack`, `fetch.max.bytes`,
-  `max.partition.fetch.bytes`, `fetch.min.bytes`, `session.timeout.ms`, `linger.ms`, `batch.size`,
-  `compression.type`, `acks`, `isolation.level`, `ssl.key.password`, `ssl.keystore.location`, `ssl.keystore.password`.
-- **Only the JVM knows** `sasl.jaas.config`, `ssl.truststore.*`, `ssl.keystore.type` and names that end in
-  `.class`, `.classes` or `.handler`. They are kept from librdkafka, which would refuse to start.
-- **Only librdkafka knows** `sasl.username`, `sasl.password` and `ssl.ca.location`. The JVM warns and
-  goes on.
-- So a broker with SASL needs both `sasl.jaas.config` and `sasl.username` with `sasl.password`, and one with a
-  certificate authority of its own both `ssl.truststore.location` and `ssl.ca.location`.
-- **Transactions**: `isolation.level` is `read_committed` unless you set it. With `read_uncommitted`, both clients also
-  read the records of transactions that are open or aborted.
-- **Refused**, since the service or Spark sets them: `bootstrap.servers`, `auto.offset.reset`,
-  `enable.auto.commit`, `group.id`, `interceptor.classes`, and the serializers and deserializers.
+- **SASL**: `sasl.mechanism`, `sasl.username`, `sasl.password`. **TLS**: `ssl.ca.location`, a file of certificates in
+  PEM; for a client with a certificate of its own also `ssl.certificate.location`, `ssl.key.location` and
+  `ssl.key.password`, or `ssl.keystore.location` (PKCS#12) and `ssl.keystore.password`.
+- **Options of Java's clients** that librdkafka does not have, such as `sasl.jaas.config` and `ssl.truststore.location`,
+  are refused with what stands for them here.
+- **Transactions**: `isolation.level` is `read_committed` unless you set it. With `read_uncommitted`, the
+  service also reads the records of transactions that are open or aborted.
+- **Refused**, since the service sets them: `bootstrap.servers`, `auto.offset.reset`, `enable.auto.commit`, `group.id`
+  and `transactional.id`.
 - **Secrets**: the value of an option whose name contains `password`, `secret`, `jaas`, `token` or
   `ssl.key.pem` is shown as `***` in logs and errors. Prefer the environment for them.
 - A name that has an underscore itself cannot be written.

@@ -8,7 +8,7 @@ part in joins, every shard also gets all its readings, as one frame that is pack
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -31,67 +31,58 @@ _log = logging.getLogger(__name__)
 # that an Arrow column can hold.
 COMMANDS_PER_FRAME = 500
 
-Arrow = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
+class ControlDecoder:
+    """Decodes the records of the control and the clock topic: a copy of each frame for every shard."""
 
-def decode_control(plan: Plan) -> Arrow:
-    """Return the function that turns records of the control and the clock topic into a copy of a frame for every shard.
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
 
-    Its input has the columns topic, key, value and offset; a task reads one topic.
-    """
+    def decode(self, block: RecordBlock) -> Iterator[pa.RecordBatch]:
+        """Return the rows of the next block of records, of commands or of marks."""
+        return self._marks(block) if block.topic == self._plan.clock_topic else self._commands(block)
 
-    def decode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            if batch.column("topic")[0].as_py() == plan.clock_topic:
-                yield from _decode_marks(plan, batch)
-            else:
-                yield from _decode_commands(plan, batch)
+    def _commands(self, block: RecordBlock) -> Iterator[pa.RecordBatch]:
+        plan = self._plan
+        commands = [
+            parse_command(key, value, offset, plan.feeds, plan.output_prefix, plan.reserved_topics)
+            for key, value, offset in zip(
+                block.keys.to_pylist(), block.values.to_pylist(), block.offsets.tolist(), strict=True
+            )
+        ]
+        for i in range(0, len(commands), COMMANDS_PER_FRAME):
+            part = commands[i : i + COMMANDS_PER_FRAME]
+            frame = pack_commands(part)
+            for key in plan.shard_keys:
+                yield frame_rows([FrameRow(key, Kind.COMMANDS, "", 0, part[0].offset, part[-1].offset + 1, frame)])
 
-    return decode
-
-
-def _decode_commands(plan: Plan, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    keys, values, offsets = (batch.column(name).to_pylist() for name in ("key", "value", "offset"))
-    commands = [
-        parse_command(key, value, offset, plan.feeds, plan.output_prefix, plan.reserved_topics)
-        for key, value, offset in zip(keys, values, offsets, strict=True)
-    ]
-    for i in range(0, len(commands), COMMANDS_PER_FRAME):
-        part = commands[i : i + COMMANDS_PER_FRAME]
-        frame = pack_commands(part)
-        for key in plan.shard_keys:
-            yield frame_rows([FrameRow(key, Kind.COMMANDS, "", 0, part[0].offset, part[-1].offset + 1, frame)])
-
-
-def _decode_marks(plan: Plan, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Yield the latest mark of each feed. A mark that advances no clock is sent too: its purpose is a batch."""
-    offsets = batch.column("offset")
-    first, after = offsets[0].as_py(), offsets[-1].as_py() + 1
-    marks = [parse_mark(value) for value in batch.column("value").to_pylist()]
-    latest: dict[str, int] = {}
-    for mark in marks:
-        if mark is not None and mark[0] in plan.feeds:  # the configuration may no longer contain the feed
-            feed, event_time = mark
-            latest[feed] = max(latest.get(feed, NEVER), NEVER if event_time is None else event_time)
-    if n_bad := marks.count(None):
-        _log.warning(
-            "%s: %d records of offsets %d to %d are no marks and were passed over. Nobody but the service writes to "
-            "this topic: find out who does.",
-            plan.clock_topic,
-            n_bad,
-            first,
-            after - 1,
-        )
-    if latest:
-        yield frame_rows(
-            [
-                FrameRow(key, Kind.MARKS, feed, 0, first, after, b"", latest=event_time)
-                for feed, event_time in latest.items()
-                for key in plan.shard_keys
-            ]
-        )
+    def _marks(self, block: RecordBlock) -> Iterator[pa.RecordBatch]:
+        """Yield the latest mark of each feed. A mark that advances no clock is sent too: its purpose is a batch."""
+        plan = self._plan
+        first, after = int(block.offsets[0]), int(block.offsets[-1]) + 1
+        marks = [parse_mark(value) for value in block.values.to_pylist()]
+        latest: dict[str, int] = {}
+        for mark in marks:
+            if mark is not None and mark[0] in plan.feeds:  # the configuration may no longer contain the feed
+                feed, event_time = mark
+                latest[feed] = max(latest.get(feed, NEVER), NEVER if event_time is None else event_time)
+        if n_bad := marks.count(None):
+            _log.warning(
+                "%s: %d records of offsets %d to %d are no marks and were passed over. Nobody but the service writes "
+                "to this topic: find out who does.",
+                plan.clock_topic,
+                n_bad,
+                first,
+                after - 1,
+            )
+        if latest:
+            yield frame_rows(
+                [
+                    FrameRow(key, Kind.MARKS, feed, 0, first, after, b"", latest=event_time)
+                    for feed, event_time in latest.items()
+                    for key in plan.shard_keys
+                ]
+            )
 
 
 class FeedDecoder:
@@ -102,8 +93,8 @@ class FeedDecoder:
         self._feed = feed
         self._decoder = Decoder(feed)
 
-    def decode(self, block: RecordBlock) -> pa.RecordBatch:
-        """Return the rows of the partition's next block of records."""
+    def decode(self, block: RecordBlock) -> Iterator[pa.RecordBatch]:
+        """Return the rows of the partition's next block of records, as one batch."""
         plan, feed, partition = self._plan, self._feed, block.partition
         first, after = int(block.offsets[0]), int(block.offsets[-1]) + 1
         decoded = self._decoder.decode(block.keys, block.values, block.times)
@@ -126,7 +117,7 @@ class FeedDecoder:
             rows.append(
                 FrameRow(self._any_shard(partition), Kind.DEAD_LETTERS, feed.name, partition, first, after, frame)
             )
-        return frame_rows(rows)
+        yield frame_rows(rows)
 
     def note_loss(self, partition: int, expected: int, first: int, message: str) -> pa.RecordBatch:
         """Return the row that says which offsets are gone: from ``expected`` to the one before ``first``."""

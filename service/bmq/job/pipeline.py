@@ -1,39 +1,25 @@
 """The streaming query: two sources, and one stateful operator, which writes to Kafka itself.
 
-    control, clock ──► Spark's Kafka source ─► decode_control ──┐
-                                                                ├─► groupBy(shard) ─► ShardProcessor ─► observe
-    feeds ───────────► our own source (`job.source`) ───────────┘                           └─► Kafka
+    control, clock ──► `job.source` ──┐
+                                      ├─► groupBy(shard) ─► ShardProcessor ─► observe
+    feeds ───────────► `job.source` ──┘                           └─► Kafka
 
 Both sources belong to one streaming query, so the offsets of both are in one log and a replay sees the same batches.
 """
 
-import json
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from bmq.config import Config, KafkaSection
+from bmq.config import Config
 from bmq.job.checkpoint import Origin
-from bmq.job.decode import decode_control
-from bmq.job.frame_rows import FRAME_DDL
 from bmq.job.output import OUTPUT_DDL
 from bmq.job.plan import Plan
-from bmq.job.source.feeds import NAME, feed_source
 from bmq.job.source.source_settings import SourceSettings
+from bmq.job.source.topic_source import topic_source
 from bmq.job.stateful import ShardProcessor
-from bmq.kafka_io.connect import ISOLATION, ISOLATION_OPTION
-
-# One poll fetches as many records as a task reads in some milliseconds, so that a task seldom blocks on the broker.
-READ_OPTIONS = {
-    "kafka.max.poll.records": "50000",
-    "kafka.max.partition.fetch.bytes": "16777216",
-    "kafka.fetch.max.bytes": "67108864",
-    f"kafka.{ISOLATION_OPTION}": ISOLATION,
-}
-
-EARLIEST = -2  # Spark's number for the earliest offset
 
 OBSERVATION = "bmq"  # the name of the observed metrics that carry the counters to the driver
 
@@ -65,38 +51,30 @@ def start_query(frames: DataFrame, plan: Plan, checkpoint: str, trigger: str) ->
     )
 
 
-def read_options(kafka: KafkaSection) -> dict[str, str]:
-    """Return the options of Spark's Kafka source; an option of the configuration replaces one of the service."""
-    return {**READ_OPTIONS, **kafka.spark_options()}
-
-
 def _control_frames(spark: SparkSession, config: Config, origin: Origin, plan: Plan) -> DataFrame:
-    starts = {config.topics.control: {"0": EARLIEST}}
+    starts = {config.topics.control: {0: 0}}
     if plan.clock_topic is not None:
-        starts[plan.clock_topic] = {str(partition): offset for partition, offset in origin.clock_start.items()}
-    records = (
-        spark.readStream.format("kafka")
-        .options(**read_options(config.kafka))
-        .option("subscribe", ",".join(starts))
-        .option("startingOffsets", json.dumps(starts))
-        # Compaction and retention remove offsets, and a recreated topic restarts them; neither loses a reading.
-        .option("failOnDataLoss", "false")
-        .load()
-        .select("topic", "key", "value", "offset")
-    )
-    return records.mapInArrow(decode_control(plan), FRAME_DDL)
+        starts[plan.clock_topic] = origin.clock_start
+    # Compaction and retention remove records, and a topic that was made anew begins again; neither loses a reading.
+    settings = SourceSettings(plan, tuple(starts), starts, None, 1, "continue")
+    return _frames(spark, "bmq_control", settings)
 
 
 def _reading_frames(spark: SparkSession, config: Config, origin: Origin, plan: Plan) -> DataFrame:
     settings = SourceSettings(
         plan,
+        tuple(feed.topic for feed in plan.feeds.values()),
         _by_topic(plan, origin.start_offsets),
         config.job.max_readings_per_batch,
         spark.sparkContext.defaultParallelism,
         config.job.on_data_loss,
     )
-    spark.dataSource.register(feed_source(settings))
-    return spark.readStream.format(NAME).load()
+    return _frames(spark, "bmq_feeds", settings)
+
+
+def _frames(spark: SparkSession, name: str, settings: SourceSettings) -> DataFrame:
+    spark.dataSource.register(topic_source(name, settings))
+    return spark.readStream.format(name).load()
 
 
 def _by_topic(plan: Plan, offsets: dict[str, dict[int, int]]) -> dict[str, dict[int, int]]:

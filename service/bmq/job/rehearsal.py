@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
-from bmq.job.frame_rows import FRAME_DDL
 from bmq.job.pipeline import start_query
 from bmq.job.plan import Plan
 from bmq.job.session import start_worker_daemon
@@ -33,7 +32,6 @@ def rehearse(spark: SparkSession, plan: Plan) -> None:
         daemon = beside.submit(start_worker_daemon, spark)
         spark.dataSource.register(rehearsal_source(plan))
         commands, readings = (spark.readStream.format(NAME).load() for _ in range(2))
-        frames = commands.mapInArrow(lambda batches: batches, FRAME_DDL).union(readings)
-        query = start_query(frames, plan, folder, "available_now")
+        query = start_query(commands.union(readings), plan, folder, "available_now")
         daemon.result()
         query.awaitTermination()

@@ -285,13 +285,6 @@ def failure_sentence(report: str) -> str:
     ours = re.findall(r"^bmq(?:\.\w+)+: (.+)$", report, re.MULTILINE)
     if ours:
         return str(ours[-1])
-    unreadable = re.search(r"Record at topic \S+ partition \d+ offset \d+ has timestamp value -?\d+", report)
-    if unreadable:  # only under spark-submit, where `record_rows` is not on the class path
-        return (
-            f"The streaming query stopped. {unreadable[0]}, which Spark cannot read. Run the service without "
-            "spark-submit on this checkpoint until it is past the record, and set "
-            "message.timestamp.type=LogAppendTime on the topic."
-        )
     python = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception|Invalid)\w*: .+$", report, re.MULTILINE)
     lines = [line.strip() for line in report.splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith(("Caused by:", "pyspark.", "java.", "org."))]

@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 from bmq.broker.ivy import require_pyspark
 from bmq.broker.jars import spark_jars
 from bmq.broker.java import find_java
-from bmq.job.record_rows import class_folder, compile_class
 
 # Records that a decode task passes to Python at once. The columns of this many fit into the processor's cache: 200,000
 # made the whole pipeline a tenth slower. Fewer gain nothing, and each Arrow batch costs a frame for every shard.
@@ -43,8 +42,7 @@ def make_session(n_shards: int, replaced: Mapping[str, str] = MappingProxyType({
 
     Raises
     ------
-    SetupError : no usable Java, a PySpark that leaks sockets, the connector's jars are not available, or the cache
-        folder cannot be written.
+    SetupError : no usable Java, a PySpark that leaks sockets, or a jar is not available.
     """
     find_java()
     require_pyspark(pyspark.__version__)  # under spark-submit it may be another one than pip installed
@@ -56,8 +54,6 @@ def make_session(n_shards: int, replaced: Mapping[str, str] = MappingProxyType({
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
-    if not is_submitted():
-        compile_class(session)
     return session
 
 
@@ -105,7 +101,7 @@ def _settings(n_shards: int) -> dict[str, str]:
             # 4 attempts for a task, as on a cluster; plain local[*] ends the job at the first failure.
             "spark.master": "local[*, 4]",
             # On the class path and not in `spark.jars`, because SparkSubmit itself opens the local file system below.
-            "spark.driver.extraClassPath": os.pathsep.join(map(str, [class_folder(), *spark_jars()])),
+            "spark.driver.extraClassPath": os.pathsep.join(map(str, spark_jars())),
             "spark.driver.memory": HEAP,
             "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
             "spark.driver.bindAddress": "127.0.0.1",

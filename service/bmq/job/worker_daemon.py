@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pyspark.daemon
 
 import bmq.job.shard_task
-import bmq.job.source.feed_task  # noqa: F401 - both loaded for the workers
+import bmq.job.source.range_task  # noqa: F401 - both loaded for the workers
 from bmq.job.warmup import warm_up
 from bmq.kafka_io import writer_process
 

@@ -397,10 +397,9 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | No
 # Kafka options
 
 
-def test_an_option_of_kafka_goes_to_both_clients_as_it_is(load: Load) -> None:
+def test_an_option_of_kafka_goes_to_the_client_as_it_is(load: Load) -> None:
     kafka = load('[kafka]\nbootstrap_servers = "a:1"\n[kafka.options]\n"fetch.max.bytes" = 5').kafka
 
-    assert kafka.spark_options() == {"kafka.bootstrap.servers": "a:1", "kafka.fetch.max.bytes": "5"}
     assert kafka.client_options() == {"bootstrap.servers": "a:1", "fetch.max.bytes": "5"}
 
 
@@ -430,7 +429,7 @@ def test_options_of_kafka_may_be_one_variable(load: Load, monkeypatch: pytest.Mo
 
 
 def test_a_secret_is_never_shown(load: Load) -> None:
-    names = ("sasl.password", "sasl.jaas.config", "oauth.client.secret", "ssl.key.pem")
+    names = ("sasl.password", "sasl.oauthbearer.client.secret", "ssl.key.password", "ssl.key.pem")
     secrets = {name: f"s{i}" for i, name in enumerate(names, start=1)}
     text = "[kafka.options]\n" + "\n".join(f'"{name}" = "{value}"' for name, value in secrets.items())
 
@@ -442,24 +441,28 @@ def test_a_secret_is_never_shown(load: Load) -> None:
     assert config.kafka.options == secrets
 
 
-def test_what_only_the_jvm_knows_is_kept_from_librdkafka(load: Load) -> None:
-    config = load('[kafka.options]\n"sasl.jaas.config" = "x"\n"ssl.truststore.location" = "y"\n"acks" = "all"')
-    kafka = config.with_broker("a:1").kafka
-
-    assert kafka.client_options() == {"bootstrap.servers": "a:1", "acks": "all"}
-    assert {"kafka.sasl.jaas.config", "kafka.ssl.truststore.location"} < kafka.spark_options().keys()
-
-
 @pytest.mark.parametrize(
-    ("who", "known"), [("Both know", True), ("Only the JVM knows", False), ("Only librdkafka knows", True)]
+    ("option", "way_out"),
+    [
+        ("sasl.jaas.config", "set sasl.username and sasl.password"),
+        ("ssl.truststore.location", "set ssl.ca.location"),
+        ("ssl.keystore.type", "leave it out"),
+    ],
 )
-def test_librdkafka_knows_the_options_that_the_reference_says(who: str, known: bool) -> None:
-    (names,) = re.findall(rf"\*\*{who}\*\* (.*?)\.(?: |$|\n)", reference(), re.DOTALL)
+def test_an_option_of_javas_clients_is_refused_with_what_stands_for_it(load: Load, option: str, way_out: str) -> None:
+    assert not _librdkafka_knows(option)
+    (fault,) = faults(load, f'[kafka.options]\n"{option}" = "x"')
+    assert option in fault
+    assert way_out in fault
 
-    options = [name.replace("*", "location") for name in re.findall(r"`([a-z][a-z.*]+)`", names)]
 
-    assert options
-    assert [name for name in options if _librdkafka_knows(name) != known] == []
+def test_librdkafka_knows_the_options_that_the_reference_says() -> None:
+    (names,) = re.findall(r"- \*\*SASL\*\*: (.*?)\n- ", reference(), re.DOTALL)
+
+    options = re.findall(r"`([a-z][a-z.]+)`", names)
+
+    assert len(options) > 5
+    assert [name for name in options if not _librdkafka_knows(name)] == []
 
 
 def _librdkafka_knows(option: str) -> bool:

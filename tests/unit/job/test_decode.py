@@ -10,14 +10,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bmq.job.decode import decode_control
 from bmq.job.frame_rows import FRAME_SCHEMA, Kind
 from bmq.job.plan import Plan
 from bmq.records import NEVER, Delete, Feed, Readings
 from bmq.records.column_records import concat
 from bmq.wire.frames import unpack_commands, unpack_dead_letters, unpack_readings
 from bmq.wire.marks import render_mark
-from tests.blocks import decode_readings
+from tests.blocks import decode_control, decode_readings
 
 LATENESS = 10
 FEEDS = {

@@ -46,12 +46,3 @@ def test_a_fault_of_the_jvm_is_shown_and_not_the_plan() -> None:
     sentence = failure_sentence(jvm_report("No space left on device"))
 
     assert sentence.startswith("The streaming query failed: No space left on device")
-
-
-def test_a_timestamp_that_spark_cannot_read_is_shown_with_its_place_and_a_way_out() -> None:
-    place = "Record at topic line partition 0 offset 7 has timestamp value -4611686018427387904"
-
-    sentence = failure_sentence(jvm_report(f"{place} that overflows when converting.\nEnsure"))
-
-    assert sentence.startswith(f"The streaming query stopped. {place}, which")
-    assert "LogAppendTime" in sentence

@@ -1,9 +1,9 @@
-"""The source of the feeds, for Spark: it plans ranges of offsets, and its tasks return frames.
+"""The source of topics, for Spark: it plans ranges of offsets, and its tasks return frames.
 
     Spark's offset log ─► latestOffset ─► partitions ─► tasks: read, decode, pack ─► rows of frames
 
-Spark itself never sees a reading, so none costs a row. The offsets are in Spark's own log, beside those of the control
-topic, so a batch that runs again reads the same commands and the same readings.
+Spark itself never sees a record, so none costs a row. One source reads the control and the clock topic, another one the
+feeds. The offsets of both are in Spark's own log, so a batch that runs again reads the same commands and readings.
 
 Spark runs the planner in a Python process of its own. That process needs no kernels, so it must not import the tasks.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from bmq.job.frame_rows import FRAME_DDL
@@ -25,8 +25,6 @@ from bmq.job.source.source_settings import SourceSettings
 from bmq.kafka_io.connect import CONNECT_TIMEOUT_SECONDS, Unreachable, patiently
 from bmq.kafka_io.topics import TopicEnds, Topics
 
-NAME = "bmq_feeds"
-
 # Seconds. A broker may be away for this long between two batches; then the streaming query fails, and says why. Spark's
 # own source waits about as long.
 PATIENCE_SECONDS = 120.0
@@ -34,32 +32,32 @@ PATIENCE_SECONDS = 120.0
 Document = dict[str, dict[str, Any]]  # a position in the offset log
 
 
-def feed_source(settings: SourceSettings) -> type[DataSource]:
-    """Return the data source of the feeds, for Spark to register; the class carries its settings to the workers."""
+def topic_source(name: str, settings: SourceSettings) -> type[DataSource]:
+    """Return the data source of some topics, for Spark to register; the class carries its settings to the workers."""
 
-    class FeedSource(DataSource):
+    class TopicSource(DataSource):
         @classmethod
         def name(cls) -> str:
-            return NAME
+            return name
 
         def schema(self) -> str:
             return FRAME_DDL
 
         def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-            return FeedReader(settings)
+            return TopicsReader(settings)
 
-    return FeedSource
+    return TopicSource
 
 
 @dataclass
-class FeedPartition(InputPartition):
+class TaskRanges(InputPartition):
     """The work of one task."""
 
     ranges: tuple[Range, ...]
 
 
-class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Plans the batches over all feed topics."""
+class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Plans the batches over all topics."""
 
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
@@ -72,8 +70,9 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Position(self._settings.start_offsets).document()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Return `job.max_readings_per_batch`."""
-        return ReadMaxRows(self._settings.max_readings)
+        """Return the most records of a batch."""
+        most = self._settings.max_records
+        return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Fix where the run ends."""
@@ -84,7 +83,7 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         Raises
         ------
-        DataLost : the topics no longer have what comes at ``start``, and `job.on_data_loss` is "stop".
+        DataLost : the topics no longer have what comes at ``start``, and ``on_loss`` is "stop".
         Unreachable : no broker answered for PATIENCE_SECONDS.
         """
         begin = self._filled(Position.of(start))
@@ -105,13 +104,13 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._latest is None:
             # A batch of an earlier process runs again, and the topics may be others now.
             ranges = self._still_there(ranges, after)
-        return [FeedPartition(task) for task in work_of_tasks(ranges)]
+        return [TaskRanges(task) for task in work_of_tasks(ranges)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Return the rows of one task's ranges; Spark calls it in a worker."""
-        from bmq.job.source.feed_task import frames_of
+        from bmq.job.source.range_task import frames_of
 
-        assert isinstance(partition, FeedPartition)
+        assert isinstance(partition, TaskRanges)
         return chain.from_iterable(frames_of(self._settings, at) for at in partition.ranges)
 
     def _filled(self, position: Position) -> Position:
@@ -119,7 +118,7 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Position({**self._settings.start_offsets, **position.offsets}, position.ids)
 
     def _must_have(self, begin: Position, available: Position) -> None:
-        if self._settings.on_loss == "continue":
+        if self._settings.on_loss != "stop":
             return
         for at in losses(begin, available):
             assert at.loss is not None
@@ -147,7 +146,7 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )
 
     def _ends(self) -> dict[str, TopicEnds]:
-        wanted = self._settings.topics()
+        wanted = list(self._settings.topics)
         found = patiently(
             lambda: self._client().ends(wanted), lambda error: isinstance(error, Unreachable), PATIENCE_SECONDS
         )
