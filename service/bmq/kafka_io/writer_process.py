@@ -15,7 +15,6 @@ import os
 import pickle
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +27,7 @@ from typing import Any
 import pyarrow as pa
 
 from bmq.errors import ServiceError, SetupError
+from bmq.folders import private_folder
 from bmq.kafka_io.batch_writer import LooseWriter, MarkedWriter, Marks, Messages, Writer
 from bmq.kafka_io.connect import Options
 from bmq.kafka_io.output_topics import OutputTopics, TopicFaults, TopicUse
@@ -151,6 +151,8 @@ class _Server:
                     writer, lock = self._writer(place)
                     with lock:
                         _serve_batch(connection, writer, *question)
+                        if writer.is_written_before:
+                            self._topics_of(place).forget(place.shard, question[0])
 
     def _topics_of(self, place: Place) -> OutputTopics:
         with self._lock:
@@ -255,13 +257,7 @@ def _start_locked(address: str, owner: int, lock: int) -> None:
 
 
 def _address(owner: int) -> str:
-    folder = Path(tempfile.gettempdir()) / f"bmq-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    if folder.stat().st_uid != os.getuid():
-        raise SetupError(
-            f"The folder {folder} belongs to another user, who could read and write all events. Remove it."
-        )
-    return str(folder / f"writer-{owner}")
+    return str(private_folder() / f"writer-{owner}")
 
 
 def _connect(owner: int) -> Connection:
