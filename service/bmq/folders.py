@@ -1,10 +1,7 @@
-"""The folders of the service. Knows the environment, and no other module of the service but its errors."""
+"""The folder for downloaded jars and compiled kernels. Knows the environment, and no other module of the service."""
 
 import os
-import tempfile
 from pathlib import Path
-
-from bmq.errors import SetupError
 
 
 def cache_folder() -> Path:
@@ -14,19 +11,3 @@ def cache_folder() -> Path:
         return Path(named).absolute()
     users = os.environ.get("XDG_CACHE_HOME")
     return (Path(users) if users else Path.home() / ".cache").absolute() / "bmq"
-
-
-def private_folder() -> Path:
-    """Return the folder for sockets, to which only this user has access; create it.
-
-    Raises
-    ------
-    SetupError : somebody else has it.
-    """
-    folder = Path(tempfile.gettempdir()) / f"bmq-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    if folder.stat().st_uid != os.getuid():
-        raise SetupError(
-            f"The folder {folder} belongs to another user, who could read and write all events. Remove it."
-        )
-    return folder

@@ -19,8 +19,8 @@ from pyspark.sql import SparkSession
 from bmq.broker.ivy import require_pyspark
 from bmq.broker.jars import spark_jars
 from bmq.broker.java import find_java
-from bmq.folders import private_folder
 from bmq.job.record_rows import class_folder, compile_class
+from bmq.kafka_io.writer_process import private_folder
 
 # Records that a decode task passes to Python at once. The columns of this many fit into the processor's cache: 200,000
 # made the whole pipeline a tenth slower. Fewer gain nothing, and each Arrow batch costs a frame for every shard.

@@ -15,6 +15,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +28,6 @@ from typing import Any
 import pyarrow as pa
 
 from bmq.errors import ServiceError, SetupError
-from bmq.folders import private_folder
 from bmq.kafka_io.batch_writer import LooseWriter, MarkedWriter, Marks, Messages, Writer
 from bmq.kafka_io.connect import Options
 from bmq.kafka_io.output_topics import OutputTopics, TopicFaults, TopicUse
@@ -254,6 +254,22 @@ def _start_locked(address: str, owner: int, lock: int) -> None:
     command = [sys.executable, "-m", "bmq.kafka_io.writer_process", address, str(owner), str(lock)]
     # A session of its own: a signal to the owner's group does not end it in the middle of a transaction.
     subprocess.Popen(command, pass_fds=[lock], start_new_session=True)
+
+
+def private_folder() -> Path:
+    """Return the folder for sockets, to which only this user has access; create it.
+
+    Raises
+    ------
+    SetupError : somebody else has it.
+    """
+    folder = Path(tempfile.gettempdir()) / f"bmq-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():
+        raise SetupError(
+            f"The folder {folder} belongs to another user, who could read and write all events. Remove it."
+        )
+    return folder
 
 
 def _address(owner: int) -> str:
