@@ -35,7 +35,7 @@ class StateError(ServiceError):
 
 
 class ControlCode(StrEnum):
-    """Why a control command was rejected; fixed by docs/wire-format.md."""
+    """Why a control command was rejected, or events go to another topic; fixed by docs/wire-format.md."""
 
     NOT_JSON = "not_json"
     UNKNOWN_KIND = "unknown_kind"

@@ -297,20 +297,20 @@ def test_a_topic_that_commands_name_is_made_or_is_missing_with_the_reason(strict
 def test_only_commands_make_topics_and_each_loss_is_said_once(strict_servers: str) -> None:
     topics = OutputTopics({"bootstrap.servers": strict_servers})
 
-    def unsaid(**of_batch: Any) -> set[str]:
+    def unreported(**of_batch: Any) -> set[str]:
         faults = topics.look(needed(**of_batch))
         assert faults.missing.keys() == {"lost"}
-        return set(faults.unsaid)
+        return set(faults.unreported)
 
-    assert unsaid(lost="q", shard=1) == {"q"}
-    assert unsaid(lost="q", shard=0) == set()
-    assert unsaid(lost="q", shard=1) == {"q"}  # it runs again
-    assert unsaid(lost="q", shard=1, batch=1) == set()
-    assert unsaid(lost="r", shard=0, batch=1) == {"r"}
+    assert unreported(lost="q", shard=1) == {"q"}
+    assert unreported(lost="q", shard=0) == set()
+    assert unreported(lost="q", shard=1) == {"q"}  # it runs again
+    assert unreported(lost="q", shard=1, batch=1) == set()
+    assert unreported(lost="r", shard=0, batch=1) == {"r"}
 
     assert topics.look(needed("lost", lost="q", batch=2)) == NO_FAULTS
     delete_topic(strict_servers, "lost")
-    assert unsaid(lost="q", batch=3) == {"q"}
+    assert unreported(lost="q", batch=3) == {"q"}
 
 
 @pytest.fixture

@@ -83,7 +83,7 @@ def import_features(
             return
         replies = client.put_many(definitions, timeout)
     # A rejection ends the command, so it is said after all that was accepted.
-    for reply in sorted(replies.values(), key=lambda reply: reply.error is not None):
+    for reply in sorted(replies.values(), key=lambda reply: reply.status == "rejected"):
         _say_reply(reply)
 
 

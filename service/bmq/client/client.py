@@ -30,7 +30,7 @@ from bmq.kafka_io.connect import CONNECT_TIMEOUT_SECONDS, explained, missing_top
 from bmq.kafka_io.topic_reader import Start, TopicReader
 from bmq.kafka_io.topics import Topics
 
-# A batch takes at most some seconds, and the first one after a start about 20. It took more than 30 on a machine whose
+# A batch takes at most some seconds, and so does the first one after a start. It took more than 30 on a machine whose
 # cores were busy, so a lower limit reports failures of commands that the service accepts.
 REPLY_TIMEOUT_SECONDS = 60.0
 
@@ -166,9 +166,16 @@ class Client:
                 definitions.pop(_key(message), None)
             else:
                 definitions[_key(message)] = (value, _offset(message))
-        answers = {_key(message): message.value() or b"" for message in self._read(self.topics.replies)}
+        answers: dict[str, ReplyMessage | None] = {}
+        for message in self._read(self.topics.replies):
+            key, reply = _key(message), read_reply(message.value() or b"")
+            before = answers.get(key)
+            # `degraded` names the version in effect, and a later put that changed nothing may be answered already.
+            is_older = before is not None and reply is not None and reply.control_offset < before.control_offset
+            if not (is_older and reply is not None and reply.status == "degraded"):
+                answers[key] = reply
         return {
-            query_id: StandingQuery(query_id, definition, offset, read_reply(answers.get(query_id, b"")))
+            query_id: StandingQuery(query_id, definition, offset, answers.get(query_id))
             for query_id, (definition, offset) in definitions.items()
         }
 

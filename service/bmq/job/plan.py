@@ -23,7 +23,7 @@ class Plan:
     silent_tombstones_before : end of the control topic when the checkpoint began; deletes before it get no reply.
     clock_topic : the topic of the marks of silent feeds; None: no feed has `idle_advance`.
     membership_topic : the topic of the streams that are inside now; None: it is not written.
-    client_options : options of a Kafka client, for a task that creates a query's own topic.
+    client_options : options of the Kafka clients of the tasks.
     reserved_topics : topics that the service reads or replies on; no query may write there.
     delivery_id : begins the transactional ids and groups of the checkpoint.
     markers_topic : the topic of the marks of written batches; None: delivery is at least once.

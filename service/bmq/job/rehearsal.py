@@ -1,13 +1,15 @@
 """Some batches of nothing, before the service says that it runs.
 
-The first batch of a streaming query loads some ten thousand classes of the JVM, compiles Spark's generated code, loads
-RocksDB and starts Python processes. That took ten seconds, in which readings waited. So a streaming query of the same
+The first batch of a streaming query loads some ten thousand classes of the JVM and RocksDB, and starts Python
+processes. That took ten seconds, in which readings waited. So a streaming query of the same
 plan, with a temporary checkpoint, runs before the real one. Its readings are none, so it writes nothing to Kafka.
 """
 
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -27,11 +29,21 @@ def rehearse(spark: SparkSession, plan: Plan) -> None:
     StreamingQueryException : a batch failed, as each batch of the service would.
     """
     plan = replace(plan, run_id="rehearsal", markers_topic=None)
-    with tempfile.TemporaryDirectory(prefix="bmq-rehearsal-") as folder, ThreadPoolExecutor(1) as beside:
+    temporary = tempfile.TemporaryDirectory(prefix="bmq-rehearsal-", ignore_cleanup_errors=True)
+    with temporary as folder, ThreadPoolExecutor(1) as beside:
         # The daemon loads kernels meanwhile: the first batch needs a worker only when Spark has planned it.
         daemon = beside.submit(start_worker_daemon, spark)
         spark.dataSource.register(rehearsal_source(plan))
         commands, readings = (spark.readStream.format(NAME).load() for _ in range(2))
-        query = start_query(commands.union(readings), plan, folder, "available_now")
-        daemon.result()
-        query.awaitTermination()
+        query = start_query(commands.union(readings), plan, Path(folder).as_uri(), "available_now")
+        try:
+            daemon.result()
+            query.awaitTermination()
+        finally:
+            query.stop()
+    # Whoever listens from now on hears nothing of it.
+    _context(spark).listenerBus().waitUntilEmpty()
+
+
+def _context(spark: SparkSession) -> Any:
+    return spark.sparkContext._jsc.sc()

@@ -50,29 +50,32 @@ class Output:
 
     def topic_use(self) -> TopicUse:
         """Return which topics of queries the batch needs; its cost is in queries with events, not in events."""
-        puts = self._puts()
-        named = {topic for query in puts.values() if (topic := self._own_topic(query)) is not None}
+        named = {topic for query in self._puts().values() if (topic := self._own_topic(query)) is not None}
         users: dict[str, set[str]] = {topic: set() for topic in named}
-        put_ids = {query.query_id for query in puts.values()}
+        accepted = self._accepted().values()
+        not_here = {query.query_id for query in accepted} | self._ended()
         for query in self._queries():
             topic = self._own_topic(query)
             if topic is not None:
-                # The shard that answers the commands says it for these.
-                users.setdefault(topic, set()).update({query.query_id} - put_ids)
-        for query in self._accepted().values():
+                # The shard that answers the commands says it for those that are put now, and nobody for those that end.
+                users.setdefault(topic, set()).update({query.query_id} - not_here)
+        for query in accepted if self.shard == 0 else ():
             if (topic := self._own_topic(query)) is not None:
                 users[topic].add(query.query_id)
         of_topics = {topic: frozenset(query_ids) for topic, query_ids in users.items()}
         return TopicUse(self.shard, self.batch, frozenset(named), of_topics)
 
     def replies(self, faults: TopicFaults) -> list[Reply]:
-        """Return the answers to the commands, and a reply for each query whose loss of its topic nobody has said."""
+        """Return the answers to the commands, and a reply for each query whose loss of its topic is not reported."""
         accepted = self._accepted()
-        answers = [_degraded(accepted.get(reply.offset), faults) or reply for reply in self._answers]
-        unsaid = faults.unsaid - {query.query_id for query in accepted.values()}
+        answers = [
+            (_degraded(accepted.get(reply.offset), faults) or reply) if reply.status is Status.ACCEPTED else reply
+            for reply in self._answers
+        ]
+        unreported = faults.unreported - {query.query_id for query in accepted.values()}
         lost: dict[str, Reply] = {}
-        for query in self._queries() if unsaid else ():
-            if query.query_id in unsaid and (reply := _degraded(query, faults)) is not None:
+        for query in self._queries() if unreported else ():
+            if query.query_id in unreported and (reply := _degraded(query, faults)) is not None:
                 lost[query.query_id] = reply
         return [*answers, *lost.values()]
 
@@ -101,9 +104,15 @@ class Output:
         return {command.offset: command.query for command in self.frames.commands if isinstance(command, Put)}
 
     def _accepted(self) -> dict[int, Query]:
-        """Return offset -> query of the puts that this shard answers so."""
+        """Return offset -> query of the puts that were accepted; every shard knows the answers."""
         puts = self._puts()
-        return {reply.offset: puts[reply.offset] for reply in self._answers if reply.status is Status.ACCEPTED}
+        accepted = (reply.offset for reply in self.result.replies if reply.status is Status.ACCEPTED)
+        return {offset: puts[offset] for offset in accepted if offset in puts}
+
+    def _ended(self) -> set[str]:
+        """Return the ids of the queries that ended in this batch: `degraded` would say that they are in effect."""
+        ends = {Status.EXPIRED, Status.DELETED}
+        return {reply.query_id for reply in self.result.replies if reply.status in ends}
 
     def _queries(self) -> Iterator[Query]:
         """Yield the queries that have events."""

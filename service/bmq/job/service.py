@@ -72,7 +72,7 @@ class Service:
         1. Create the missing topics.
         2. Start Spark.
         3. Bind a new checkpoint to the configuration, or check that an old one fits it.
-        4. Start the daemon of the Python workers, which loads the kernels, and rehearse.
+        4. Start the daemon of the Python workers, which loads the kernels, and rehearse if readings will come later.
         5. Serve the metrics, then start the streaming query.
         6. Start the writer that advances the clocks of silent feeds.
 
@@ -99,7 +99,7 @@ class Service:
         origin = _bind(CheckpointFolder(spark, config.job.checkpoint), config, topics)  # 3
         plan = _plan(config, origin)
         _log.info("Loading the kernels. The first time they are compiled, which takes some minutes.")
-        if is_submitted():  # 4
+        if is_submitted() or config.job.trigger == "available_now":  # 4
             start_worker_daemon(spark)
         else:
             with _explained():
@@ -180,7 +180,7 @@ def _explained() -> Iterator[None]:
 
 def _wait_for_sources(streaming_query: StreamingQuery) -> None:
     """Return when Spark has started the planners of the sources, or the query has failed."""
-    while streaming_query.isActive and streaming_query.status["message"] == "Initializing sources":
+    while streaming_query.isActive and streaming_query.status["message"].startswith("Initializing"):
         time.sleep(SOURCES_PAUSE_SECONDS)
 
 

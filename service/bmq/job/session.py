@@ -4,9 +4,13 @@ Every setting here makes the pipeline faster (`bench/pipeline.py` measures the t
 else is Spark's default. Under spark-submit its master, memory and jars take precedence.
 """
 
+import atexit
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 
 import pyspark
@@ -15,6 +19,7 @@ from pyspark.sql import SparkSession
 from bmq.broker.ivy import require_pyspark
 from bmq.broker.jars import spark_jars
 from bmq.broker.java import find_java
+from bmq.kafka_io.writer_process import private_folder
 
 # Records that a decode task passes to Python at once. The columns of this many fit into the processor's cache: 200,000
 # made the whole pipeline a tenth slower. Fewer gain nothing, and each Arrow batch costs a frame for every shard.
@@ -85,9 +90,6 @@ def _settings(n_shards: int) -> dict[str, str]:
         # interpret their expressions.
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        # Over TCP, each task waits 40 ms between its command and its rows, and again for each small answer about its
-        # state: the sockets have Nagle's algorithm on.
-        "spark.python.unix.domain.socket.enabled": "true",
         "spark.python.daemon.module": "bmq.job.worker_daemon",
         # Spark sets it for `mapInArrow` only, and starts a daemon for each set of workers whose environments differ.
         # Without it, decode tasks and shards share one daemon and its workers, and the kernels are loaded once.
@@ -106,6 +108,10 @@ def _settings(n_shards: int) -> dict[str, str]:
             "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.host": "127.0.0.1",
+            # Over TCP, each task waits 40 ms between its command and its rows, and again for each small answer about
+            # its state: the sockets have Nagle's algorithm on.
+            "spark.python.unix.domain.socket.enabled": "true",
+            "spark.python.unix.domain.socket.dir": _socket_folder(),
             # Hadoop's local file system forks `chmod` for every new file; a small batch forked 119 processes.
             "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
             "spark.sql.streaming.checkpointFileManagerClass": (
@@ -113,6 +119,14 @@ def _settings(n_shards: int) -> dict[str, str]:
             ),
         }
     return settings
+
+
+@cache
+def _socket_folder() -> str:
+    """Return a folder for Spark's sockets. They ask for no password, so nobody else may reach them."""
+    folder = tempfile.mkdtemp(prefix="spark-", dir=private_folder())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def is_submitted() -> bool:

@@ -67,6 +67,8 @@ class LooseWriter:
     options : of a librdkafka client.
     """
 
+    is_written_before = False
+
     def __init__(self, options: Options) -> None:
         self._options = options
         self._sender: _Sender | None = None
@@ -117,6 +119,10 @@ class MarkedWriter:
     Parameters
     ----------
     options : of a librdkafka client.
+
+    Attributes
+    ----------
+    is_written_before : whether an earlier run has written the batch that ``begin`` named.
     """
 
     def __init__(self, options: Options, marks: Marks) -> None:
@@ -127,6 +133,7 @@ class MarkedWriter:
         self._renewed = 0.0
         self._batch = self._marked = NO_BATCH
         self._is_due = False
+        self.is_written_before = False
 
     def begin(self, batch: int, marked: int, *, has_messages: bool) -> int:
         """Find out whether the batch is to be written, and return the last marked batch after it.
@@ -146,9 +153,10 @@ class MarkedWriter:
         if self._sender is None or not _fits(self._mark, batch, marked):
             self._open()  # the shard may have been written elsewhere in between
         _must_fit(self._mark, batch, marked, self._marks)
-        is_written = self._mark == batch + 1
-        self._is_due = not is_written and (has_messages or time.monotonic() > self._renewed + RENEW_SECONDS)
-        return batch if is_written or self._is_due else marked
+        self.is_written_before = self._mark == batch + 1
+        is_old = time.monotonic() > self._renewed + RENEW_SECONDS
+        self._is_due = not self.is_written_before and (has_messages or is_old)
+        return batch if self.is_written_before or self._is_due else marked
 
     def write(self, messages: Messages) -> None:
         """Write the messages and the mark of the batch in one transaction, if ``begin`` found that they are due.

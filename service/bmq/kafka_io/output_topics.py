@@ -5,22 +5,26 @@
 
 A look costs milliseconds, once for each batch and shard whose events need such a topic. To write and wait for a failure
 would cost two minutes: the client tries that long whether a topic appears. Where the events of a query go is the only
-thing that depends on the answer. So a batch that runs again decides as it did.
+thing that depends on the answer, so a batch that runs again has the same events, perhaps in another place.
 
 Knows topics and ids of queries, but no messages.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
 
 from bmq.errors import SetupError
-from bmq.kafka_io.connect import Answer, Options, Unreachable, patiently
+from bmq.kafka_io.connect import RETRY_SECONDS, Answer, Options, Unreachable, patiently
 from bmq.kafka_io.topics import Topics
 
 # Seconds for which no broker may answer; a producer waits as long.
 PATIENCE_SECONDS = 120.0
+
+# Seconds in which all brokers hear of a new topic; it takes milliseconds.
+NEW_TOPIC_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +50,11 @@ class TopicFaults:
     Attributes
     ----------
     missing : topic -> why its events must go elsewhere.
-    unsaid : ids of the queries for which a reply has to say so.
+    unreported : ids of the queries for which a reply has to say so.
     """
 
     missing: Mapping[str, str]
-    unsaid: frozenset[str]
+    unreported: frozenset[str]
 
 
 NO_FAULTS = TopicFaults({}, frozenset())
@@ -67,8 +71,8 @@ class OutputTopics:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._topics: Topics | None = None
-        # topic -> query id -> the shard and batch that say it. They say it again if the batch runs again.
-        self._said: dict[str, dict[str, tuple[int, int]]] = {}
+        # topic -> query id -> the shard and batch that report it. They report it again if the batch runs again.
+        self._reported: dict[str, dict[str, tuple[int, int]]] = {}
         self._lock = Lock()
 
     def look(self, use: TopicUse) -> TopicFaults:
@@ -78,36 +82,45 @@ class OutputTopics:
         ------
         Unreachable : no broker answers. The batch fails, and runs again at the next start.
         """
-        with self._lock:
-            return self._look(use)
-
-    def _look(self, use: TopicUse) -> TopicFaults:
         topics = self._topics = self._topics or Topics(self._options)
         names = use.named | use.users.keys()
         missing = _patiently(lambda: topics.unusable(names))
         not_made: dict[str, str] = {}
         if to_make := sorted(use.named & missing.keys()):
             not_made = {name: why for name in to_make if (why := _patiently(partial(_make, topics, name))) is not None}
-            missing = _patiently(lambda: topics.unusable(names))
+            # The broker that is asked now may hear of a new topic later than the one that was asked before.
+            end = time.monotonic() + NEW_TOPIC_SECONDS
+            while (missing := _patiently(lambda: topics.unusable(names))).keys() & (set(to_make) - not_made.keys()):
+                if time.monotonic() > end:
+                    break
+                time.sleep(RETRY_SECONDS)
         missing = {
             name: f"output_topic {name!r} cannot be made: {not_made[name]} Make it, or name another."
             if name in not_made
             else f"output_topic {name!r} cannot be used: {why}. Make it or open it, or put the query again."
             for name, why in missing.items()
         }
-        return TopicFaults(missing, self._unsaid(use, missing))
+        with self._lock:
+            return TopicFaults(missing, self._report(use, missing))
 
-    def _unsaid(self, use: TopicUse, missing: Mapping[str, str]) -> frozenset[str]:
-        """Return the queries for which this shard has to say it; note that."""
+    def forget(self, shard: int, batch: int) -> None:
+        """Forget what a batch of a shard was to report: an earlier run has written it, and may not have reported it."""
+        with self._lock:
+            for reported in self._reported.values():
+                for query_id in [query_id for query_id, place in reported.items() if place == (shard, batch)]:
+                    del reported[query_id]
+
+    def _report(self, use: TopicUse, missing: Mapping[str, str]) -> frozenset[str]:
+        """Return the queries for which this shard has to report the loss; note that."""
         place = use.shard, use.batch
-        unsaid: set[str] = set()
+        unreported: set[str] = set()
         for name, query_ids in use.users.items():
             if name not in missing:
-                self._said.pop(name, None)
+                self._reported.pop(name, None)
                 continue
-            said = self._said.setdefault(name, {})
-            unsaid |= {query_id for query_id in query_ids if said.setdefault(query_id, place) == place}
-        return frozenset(unsaid)
+            reported = self._reported.setdefault(name, {})
+            unreported |= {query_id for query_id in query_ids if reported.setdefault(query_id, place) == place}
+        return frozenset(unreported)
 
 
 def _make(topics: Topics, name: str) -> str | None:

@@ -20,6 +20,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it re-expor
 from bmq.errors import SetupError
 from bmq.kafka_io.connect import (
     CONNECT_TIMEOUT_SECONDS,
+    LEADERLESS,
     Options,
     admin_client,
     explained,
@@ -168,9 +169,11 @@ class Topics:
                 try:
                     allowed = future.result().authorized_operations
                 except KafkaException as error:
-                    if error.args[0].code() not in _UNUSABLE:
+                    code = error.args[0].code()
+                    if code in _UNUSABLE:
+                        found[name] = error.args[0].str()
+                    elif code not in LEADERLESS:  # it is there, and the producer waits for its leader
                         raise
-                    found[name] = error.args[0].str()
                 else:
                     # None: the broker does not say.
                     if allowed is not None and AclOperation.WRITE not in allowed:

@@ -151,6 +151,8 @@ class _Server:
                     writer, lock = self._writer(place)
                     with lock:
                         _serve_batch(connection, writer, *question)
+                        if writer.is_written_before:
+                            self._topics_of(place).forget(place.shard, question[0])
 
     def _topics_of(self, place: Place) -> OutputTopics:
         with self._lock:
@@ -254,14 +256,24 @@ def _start_locked(address: str, owner: int, lock: int) -> None:
     subprocess.Popen(command, pass_fds=[lock], start_new_session=True)
 
 
-def _address(owner: int) -> str:
+def private_folder() -> Path:
+    """Return the folder for sockets, to which only this user has access; create it.
+
+    Raises
+    ------
+    SetupError : somebody else has it.
+    """
     folder = Path(tempfile.gettempdir()) / f"bmq-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_uid != os.getuid():
         raise SetupError(
             f"The folder {folder} belongs to another user, who could read and write all events. Remove it."
         )
-    return str(folder / f"writer-{owner}")
+    return folder
+
+
+def _address(owner: int) -> str:
+    return str(private_folder() / f"writer-{owner}")
 
 
 def _connect(owner: int) -> Connection:

@@ -15,8 +15,8 @@ import numpy as np
 from bmq.records import Int64s
 
 # Upper ends, in seconds, inclusive like Prometheus' `le`. The latency of an event is mostly the time of its batch, and
-# a small batch takes about half a second, so the steps are finest there. Micro-batches cannot show differences below
-# 0.01. Above 60 the service is stuck rather than slow, and the input lag shows by how much.
+# a small batch takes 0.1 to 0.5, so the steps are finest there. Micro-batches cannot show differences below 0.01. Above
+# 60 the service is stuck rather than slow, and the input lag shows by how much.
 LATENCY_BUCKETS_SECONDS = (
     0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0,
 )  # fmt: skip

@@ -22,7 +22,7 @@ from prometheus_client.registry import Collector
 from bmq.errors import SetupError
 from bmq.metrics.counters import LATENCY_BUCKETS_SECONDS, ShardCounters, Totals
 
-# Seconds. A batch with little work takes 0.3 to 0.6 s, a batch of a backlog several seconds; the first batch compiles
+# Seconds. A batch with little work takes 0.1 to 0.3 s, a batch of a backlog several seconds; the first batch compiles
 # kernels and reads state. A batch of more than 60 s is a fault, however long it takes.
 BATCH_BUCKETS_SECONDS = (
     0.05,

@@ -14,7 +14,7 @@ FeedOffsets = Mapping[str, Mapping[str, int]]  # feed -> partition as text -> ne
 
 
 class Fault(BaseModel):
-    """Why a command was refused."""
+    """Why a command was refused, or why events go to another topic."""
 
     model_config = ConfigDict(frozen=True)
 

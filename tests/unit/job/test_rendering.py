@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from bmq.engines.stage_result import StageResult
 from bmq.job.counting import count
 from bmq.job.outcome import ShardResult
@@ -74,6 +76,27 @@ def test_a_put_that_changes_nothing_keeps_its_reply() -> None:
     unchanged = Reply("owned", Status.UNCHANGED, 30)
     output = output_of(replies=(unchanged,), commands=(Put(30, replace(OWNED, version=31)),))
     assert output.replies(TopicFaults(GONE, frozenset())) == [unchanged]
+
+
+def test_a_put_that_changes_nothing_leaves_the_report_to_the_shard_with_events() -> None:
+    unchanged = Reply("owned", Status.UNCHANGED, 30)
+    commands = (Put(30, replace(OWNED, version=31)),)
+    output = output_of(Row(query=OWNED), replies=(unchanged,), commands=commands, shard=1)
+    assert output.topic_use().users == {"own": frozenset({"owned"})}
+
+
+def test_a_query_that_ends_in_the_batch_of_its_put_keeps_the_reply_of_its_end() -> None:
+    ended = Reply("owned", Status.EXPIRED, 17)
+    output = output_of(Row(query=OWNED), replies=(ACCEPTED, ended), commands=(Put(17, OWNED),))
+    assert output.replies(TopicFaults(GONE, frozenset({"owned"}))) == [DEGRADED, ended]
+
+
+@pytest.mark.parametrize("status", [Status.EXPIRED, Status.DELETED])
+def test_nobody_says_of_a_query_that_ends_that_it_is_in_effect(status: Status) -> None:
+    for shard in (0, 1):
+        output = output_of(Row(query=OWNED), replies=(Reply("owned", status, 17),), shard=shard)
+        assert output.topic_use().users == {"own": frozenset()}
+        assert Status.DEGRADED not in {reply.status for reply in output.replies(TopicFaults(GONE, frozenset()))}
 
 
 def test_a_loss_that_another_shard_has_said_is_not_said_again() -> None:

@@ -15,8 +15,8 @@ from typing import Any
 
 _IDS = "topic ids"
 
-# A task costs some milliseconds, and it drops what the client read beyond its range. So a partition is divided only if
-# each part has some milliseconds of work.
+# A task costs some 20 milliseconds, and it drops what the client read beyond its range. So a partition is divided only
+# if each part has more work than that.
 SMALLEST_PART = 50_000
 
 # To start and to end the read of a range takes as long as to decode this many records, some three milliseconds.
@@ -69,7 +69,7 @@ class Loss(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The work of one task: offsets ``[start, end)`` of one partition, behind a loss that comes first.
+    """A part of the work of one task: offsets ``[start, end)`` of one partition, behind a loss that comes first.
 
     Attributes
     ----------
