@@ -39,7 +39,7 @@ STOP_LIMIT_SECONDS = 60.0
 
 SIGNAL_SECONDS = 1  # how long a signal may be without effect at worst; each step costs one call of the JVM
 
-SOURCES_PAUSE_SECONDS = 0.05
+FIRST_BATCH_PAUSE_SECONDS = 0.05
 
 _log = logging.getLogger(__name__)
 
@@ -109,7 +109,7 @@ class Service:
         self._listener = ProgressListener(self.metrics, plan, idle_feeds)
         self._listener.register(spark)
         streaming_query = self.streaming_query = start_pipeline(spark, config, origin, plan)
-        _wait_for_sources(streaming_query)
+        _wait_for_first_batch(streaming_query)
         self.metrics.running()
         # With `available_now` the result must not depend on wall time, and the run must not be prolonged by marks.
         if plan.clock_topic is not None and config.job.trigger != "available_now":
@@ -178,10 +178,16 @@ def _explained() -> Iterator[None]:
         raise JobFailed(failure_sentence(str(error))) from error
 
 
-def _wait_for_sources(streaming_query: StreamingQuery) -> None:
-    """Return when Spark has started the planners of the sources, or the query has failed."""
-    while streaming_query.isActive and streaming_query.status["message"].startswith("Initializing"):
-        time.sleep(SOURCES_PAUSE_SECONDS)
+def _wait_for_first_batch(streaming_query: StreamingQuery) -> None:
+    """Return when the first batch has ended, there is no input for one, or the query has failed.
+
+    Spark plans the first batch for a second, and it has all definitions of the control topic. Who sends readings when
+    the service says that it runs finds the queries in effect.
+    """
+    while streaming_query.isActive and streaming_query.lastProgress is None:
+        if streaming_query.status["message"].startswith("Waiting"):
+            return
+        time.sleep(FIRST_BATCH_PAUSE_SECONDS)
 
 
 def _bind(folder: CheckpointFolder, config: Config, topics: Topics) -> Origin:
