@@ -1,7 +1,7 @@
 """Spark's progress reports to the service's metrics: counters, batch times, lag.
 
-PySpark's own listener copies each report field by field, and each field costs calls between Python and the JVM: 0.6 of
-a core at two batches a second. So the listener here takes the report as one text.
+PySpark's own listener copies each report field by field, and each field costs calls between Python and the JVM: half
+a core at two or three batches a second. So the listener here takes the report as one text.
 """
 
 import json
