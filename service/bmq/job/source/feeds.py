@@ -10,15 +10,15 @@ Spark runs the planner in a Python process of its own. That process needs no ker
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
-from pyspark.sql.types import StructType
 
-from bmq.job.frame_rows import FRAME_DDL
+from bmq.job.source.frame_source import frame_source
 from bmq.job.source.losses import DataLost, loss_sentence, missing_sentence
 from bmq.job.source.offsets import Loss, Position, Range, losses, next_end, plan_ranges, work_of_tasks
 from bmq.job.source.source_settings import SourceSettings
@@ -36,19 +36,7 @@ Document = dict[str, dict[str, Any]]  # a position in the offset log
 
 def feed_source(settings: SourceSettings) -> type[DataSource]:
     """Return the data source of the feeds, for Spark to register; the class carries its settings to the workers."""
-
-    class FeedSource(DataSource):
-        @classmethod
-        def name(cls) -> str:
-            return NAME
-
-        def schema(self) -> str:
-            return FRAME_DDL
-
-        def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-            return FeedReader(settings)
-
-    return FeedSource
+    return frame_source(NAME, partial(FeedReader, settings))
 
 
 @dataclass
