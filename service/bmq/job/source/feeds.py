@@ -15,10 +15,10 @@ from itertools import chain
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.datasource import DataSource, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
-from bmq.job.source.frame_source import frame_source
+from bmq.job.source.frame_source import FrameReader, frame_source
 from bmq.job.source.losses import DataLost, loss_sentence, missing_sentence
 from bmq.job.source.offsets import Loss, Position, Range, losses, next_end, plan_ranges, work_of_tasks
 from bmq.job.source.source_settings import SourceSettings
@@ -46,7 +46,7 @@ class FeedPartition(InputPartition):
     ranges: tuple[Range, ...]
 
 
-class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class FeedReader(FrameReader):
     """Plans the batches over all feed topics."""
 
     def __init__(self, settings: SourceSettings) -> None:

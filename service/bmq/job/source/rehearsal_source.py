@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.datasource import DataSource, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
 from bmq.job.frame_rows import FrameRow, Kind, frame_rows
 from bmq.job.plan import Plan
-from bmq.job.source.frame_source import frame_source
+from bmq.job.source.frame_source import FrameReader, frame_source
 
 NAME = "bmq_rehearsal"
 
@@ -26,7 +26,7 @@ def rehearsal_source(plan: Plan) -> type[DataSource]:
     return frame_source(NAME, partial(RehearsalReader, plan))
 
 
-class RehearsalReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class RehearsalReader(FrameReader):
     """Plans _N_BATCHES batches, each with a mark that moves no clock for each shard."""
 
     def __init__(self, plan: Plan) -> None:
