@@ -3,6 +3,7 @@
 import faulthandler
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -100,3 +101,12 @@ def topics(bootstrap_servers: str, request: pytest.FixtureRequest) -> Iterator[C
     made = Topics(bootstrap_servers, request.node.name)
     yield made.create
     made.remove_all()
+
+
+@pytest.fixture
+def owner() -> Iterator[int]:
+    """The process id of somebody who lives as long as the test."""
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    yield process.pid
+    process.kill()
+    process.wait()

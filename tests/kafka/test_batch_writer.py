@@ -233,15 +233,6 @@ def test_a_broker_that_was_killed_between_two_batches_is_waited_for(broker: Brok
 # -- the process --------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def owner() -> Iterator[int]:
-    """The process id of somebody who lives as long as the test."""
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-    yield process.pid
-    process.kill()
-    process.wait()
-
-
 def remote(world: World, owner: int, run_id: str = "run") -> RemoteWriter:
     return RemoteWriter(owner, Place(run_id, 0, world.options, world.marks))
 

@@ -130,7 +130,8 @@ def test_sigterm_ends_service_and_kafka_in_order(served: Served) -> None:
     served.process.terminate()
 
     assert served.process.wait(LIMIT_SECONDS) == 0
-    assert "Traceback" not in served.log.read_text()
+    log = served.log.read_text()
+    assert "Traceback" not in log, log
     require_free(int(served.servers.rpartition(":")[2]))
 
 

@@ -1,8 +1,6 @@
 """Queries with a topic of their own, on a broker that makes no topics by itself: lost, made again, forbidden."""
 
 import json
-import subprocess
-import sys
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -311,15 +309,6 @@ def test_only_commands_make_topics_and_each_loss_is_said_once(strict_servers: st
     assert topics.look(needed("lost", lost="q", batch=2)) == NO_FAULTS
     delete_topic(strict_servers, "lost")
     assert unreported(lost="q", batch=3) == {"q"}
-
-
-@pytest.fixture
-def owner() -> Iterator[int]:
-    """The process id of somebody who lives as long as the test."""
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-    yield process.pid
-    process.kill()
-    process.wait()
 
 
 def test_a_topic_that_is_lost_after_the_look_leaves_no_half_of_a_transaction(strict_servers: str, owner: int) -> None:

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -17,6 +18,7 @@ from bmq.job.shards import shard_keys
 from bmq.metrics.metrics import Metrics
 from bmq.records import Feed
 from tests.brokers import wait_until
+from tests.golden.play import PLAN
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -25,23 +27,12 @@ FEEDS = {"line": Feed("line", "line-topic", "id", ("x",), event_time="ts")}
 
 
 def plan() -> Plan:
-    return Plan(
-        run_id="real",
+    return replace(
+        PLAN,
         feeds=FEEDS,
         shard_keys=shard_keys(2),
         start_offsets={"line": {0: 0}},
-        silent_tombstones_before=0,
-        replies_topic="replies",
-        events_topic="events",
-        dead_letter_topic="dead",
-        clock_topic=None,
-        membership_topic=None,
-        events_key="stream_id",
-        events_layout="crossing",
-        output_prefix="own-",
         client_options={"bootstrap.servers": NOBODY},
-        reserved_topics=frozenset(),
-        delivery_id="d",
         markers_topic="markers",
     )
 

@@ -1,8 +1,8 @@
 """Some batches of nothing, before the service says that it runs.
 
 The first batch of a streaming query loads some ten thousand classes of the JVM and RocksDB, and starts Python
-processes. That took ten seconds, in which readings waited. So a streaming query of the same
-plan, with a temporary checkpoint, runs before the real one. Its readings are none, so it writes nothing to Kafka.
+processes. That took ten seconds, in which readings waited. So a streaming query of the same plan, with a temporary
+checkpoint, runs before the real one. It reads no topic, and it writes nothing to Kafka.
 """
 
 import tempfile
@@ -42,8 +42,5 @@ def rehearse(spark: SparkSession, plan: Plan) -> None:
         finally:
             query.stop()
     # Whoever listens from now on hears nothing of it.
-    _context(spark).listenerBus().waitUntilEmpty()
-
-
-def _context(spark: SparkSession) -> Any:
-    return spark.sparkContext._jsc.sc()
+    context: Any = spark.sparkContext._jsc
+    context.sc().listenerBus().waitUntilEmpty()

@@ -7,6 +7,7 @@ from this daemon has all of it at once, and shares the memory.
 
 import gc
 from types import SimpleNamespace
+from typing import TextIO
 
 import pyspark.daemon
 
@@ -15,7 +16,15 @@ import bmq.job.source.range_task  # noqa: F401 - both loaded for the workers
 from bmq.job.warmup import warm_up
 from bmq.kafka_io import writer_process
 
+
+def print_unless_closed(text: str, file: TextIO) -> None:
+    """Print as Spark's daemon does, but not that the JVM has closed a worker's socket, as it does when it stops."""
+    if "BrokenPipeError" not in text:
+        print(text, file=file)
+
+
 if __name__ == "__main__":
+    pyspark.daemon.print = print_unless_closed  # type: ignore[attr-defined]
     writer_process.start_for_workers()
     warm_up()
     # Otherwise the first garbage collection in a worker would touch, and so copy, every object that was made here.

@@ -256,24 +256,14 @@ def _start_locked(address: str, owner: int, lock: int) -> None:
     subprocess.Popen(command, pass_fds=[lock], start_new_session=True)
 
 
-def private_folder() -> Path:
-    """Return the folder for sockets, to which only this user has access; create it.
-
-    Raises
-    ------
-    SetupError : somebody else has it.
-    """
+def _address(owner: int) -> str:
     folder = Path(tempfile.gettempdir()) / f"bmq-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_uid != os.getuid():
         raise SetupError(
             f"The folder {folder} belongs to another user, who could read and write all events. Remove it."
         )
-    return folder
-
-
-def _address(owner: int) -> str:
-    return str(private_folder() / f"writer-{owner}")
+    return str(folder / f"writer-{owner}")
 
 
 def _connect(owner: int) -> Connection:

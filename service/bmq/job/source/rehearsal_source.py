@@ -4,15 +4,16 @@ Spark loads this module into its planning processes, so it must not import a ker
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
-from pyspark.sql.types import StructType
+from pyspark.sql.datasource import DataSource, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
-from bmq.job.frame_rows import FRAME_DDL, FrameRow, Kind, frame_rows
+from bmq.job.frame_rows import FrameRow, Kind, frame_rows
 from bmq.job.plan import Plan
+from bmq.job.source.frame_source import FrameReader, frame_source
 
 NAME = "bmq_rehearsal"
 
@@ -22,22 +23,10 @@ _N_BATCHES = 3
 
 def rehearsal_source(plan: Plan) -> type[DataSource]:
     """Return the data source, for Spark to register."""
-
-    class RehearsalSource(DataSource):
-        @classmethod
-        def name(cls) -> str:
-            return NAME
-
-        def schema(self) -> str:
-            return FRAME_DDL
-
-        def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-            return RehearsalReader(plan)
-
-    return RehearsalSource
+    return frame_source(NAME, partial(RehearsalReader, plan))
 
 
-class RehearsalReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class RehearsalReader(FrameReader):
     """Plans _N_BATCHES batches, each with a mark that moves no clock for each shard."""
 
     def __init__(self, plan: Plan) -> None:

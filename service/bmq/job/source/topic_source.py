@@ -10,15 +10,15 @@ Spark runs the planner in a Python process of its own. That process needs no ker
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
-from pyspark.sql.types import StructType
+from pyspark.sql.datasource import DataSource, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
-from bmq.job.frame_rows import FRAME_DDL
+from bmq.job.source.frame_source import FrameReader, frame_source
 from bmq.job.source.losses import DataLost, loss_sentence, missing_sentence
 from bmq.job.source.offsets import Loss, Position, Range, losses, next_end, plan_ranges, work_of_tasks
 from bmq.job.source.source_settings import SourceSettings
@@ -34,19 +34,7 @@ Document = dict[str, dict[str, Any]]  # a position in the offset log
 
 def topic_source(name: str, settings: SourceSettings) -> type[DataSource]:
     """Return the data source of some topics, for Spark to register; the class carries its settings to the workers."""
-
-    class TopicSource(DataSource):
-        @classmethod
-        def name(cls) -> str:
-            return name
-
-        def schema(self) -> str:
-            return FRAME_DDL
-
-        def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-            return TopicsReader(settings)
-
-    return TopicSource
+    return frame_source(name, partial(TopicsReader, settings))
 
 
 @dataclass
@@ -56,7 +44,7 @@ class TaskRanges(InputPartition):
     ranges: tuple[Range, ...]
 
 
-class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class TopicsReader(FrameReader):
     """Plans the batches over all topics."""
 
     def __init__(self, settings: SourceSettings) -> None:
