@@ -3,9 +3,10 @@
     python -m tests.kill_campaign --kills 30 --seed 1
 
 Readings, commands and faulty records are sent all the time. Each round waits for a finished batch, then some more, and
-kills one part with SIGKILL: the service's process, its JVM, the daemon of the Python workers, a worker, the writer
-process, all of them together, or the broker. Whatever ends is started again. At the end each event of the definition
-must be there once, in the order of its stream, and each command and each faulty record must be answered once.
+kills one part with SIGKILL: the service's process, its JVM, the daemon of the Python workers, a worker, the home of a
+shard, the nursery of the homes, the writer process, all of them together, or the broker. Whatever ends is started
+again. At the end each event of the definition must be there once, in the order of its stream, and each command and each
+faulty record must be answered once.
 """
 
 import argparse
@@ -43,7 +44,7 @@ READINGS_PER_SECOND = 1_000
 FAULTY = b'{"id": "s0", "ts": 0, "x": "nowhere"}'
 FAULTY_EACH = 500  # readings
 
-PARTS = ("service", "jvm", "daemon", "worker", "writer", "all", "broker")
+PARTS = ("service", "jvm", "daemon", "worker", "home", "nursery", "writer", "all", "broker")
 LIMIT_SECONDS = 600.0  # for one batch after a kill, on a busy machine
 LONGEST_WAIT_SECONDS = 3.0  # between a finished batch and the kill
 POLL_SECONDS = 0.1
@@ -55,6 +56,7 @@ class Process:
 
     pid: int
     parent: int
+    session: int
     command: str
 
 
@@ -181,15 +183,19 @@ class Campaign:
         found["jvm"] = [p.pid for p in processes if p.parent == self.service.pid and "java" in p.command]
         python = [p for p in processes if p.parent in found["jvm"] and "worker_daemon" in p.command]
         found["daemon"] = [p.pid for p in python]
-        found["worker"] = [p.pid for p in processes if p.parent in found["daemon"] and "worker_daemon" in p.command]
+        forked = [p for p in processes if p.parent in found["daemon"] and "worker_daemon" in p.command]
+        found["worker"] = [p.pid for p in forked if p.session != p.pid]
+        found["nursery"] = [p.pid for p in forked if p.session == p.pid]
+        found["home"] = [p.pid for p in processes if p.parent in found["nursery"]]
         found["writer"] = [p.pid for p in processes if p.parent in found["daemon"] and "writer_process" in p.command]
         return found
 
 
 def _processes() -> list[Process]:
-    lines = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    lines = subprocess.run(["ps", "-eo", "pid=,ppid=,sess=,args="], capture_output=True, text=True, check=True).stdout
     return [
-        Process(int(pid), int(parent), args) for pid, parent, args in (x.split(None, 2) for x in lines.splitlines())
+        Process(int(pid), int(parent), int(session), args)
+        for pid, parent, session, args in (x.split(None, 3) for x in lines.splitlines())
     ]
 
 

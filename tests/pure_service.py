@@ -14,7 +14,7 @@ import pyarrow as pa
 from bmq.job.frame_rows import FRAME_SCHEMA
 from bmq.job.outcome import ShardResult, run_batch
 from bmq.job.plan import Plan
-from bmq.job.received import Frames, read_frames
+from bmq.job.received import Frames, read_frames, rows_of
 from bmq.job.rendering import render_events
 from bmq.monitor.monitor import Monitor
 from bmq.records import Feed
@@ -90,7 +90,7 @@ class PureService:
         shuffled = pa.Table.from_batches(rows[::-1], FRAME_SCHEMA).to_pandas()
         replies = []
         for shard, monitor in enumerate(self._monitors):
-            frames = read_frames(shuffled[shuffled["shard"] == self._plan.shard_keys[shard]])
+            frames = read_frames(rows_of([shuffled[shuffled["shard"] == self._plan.shard_keys[shard]]]))
             result = run_batch(monitor, frames, self._plan.feeds)
             replies.append(result.replies)
             self._take(frames, result)

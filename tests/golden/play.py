@@ -16,7 +16,7 @@ from bmq.job import checkpoint, replicas
 from bmq.job.frame_rows import FRAME_SCHEMA, Kind
 from bmq.job.outcome import ShardResult, run_batch
 from bmq.job.plan import Plan
-from bmq.job.received import Frames, read_frames
+from bmq.job.received import Frames, read_frames, rows_of
 from bmq.job.rendering import Output, render_events
 from bmq.kafka_io.output_topics import NO_FAULTS
 from bmq.monitor.monitor import Monitor
@@ -170,7 +170,7 @@ def formats() -> dict[str, tuple[int, str]]:
 def _run(recording: Recording, number: int, shard: Shard, rows: pa.Table) -> None:
     """Run one batch of one shard and keep what it writes."""
     table = rows.to_pandas()
-    frames = read_frames(table[table["shard"] == PLAN.shard_keys[shard.number]])
+    frames = read_frames(rows_of([table[table["shard"] == PLAN.shard_keys[shard.number]]]))
     head = replicas.read_head(shard.store)
     replica, _ = replicas.catch_up(shard.replica, head, shard.store, lambda: new_monitor(shard.number))
     result = run_batch(replica.monitor, frames, FEEDS)

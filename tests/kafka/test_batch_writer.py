@@ -299,16 +299,16 @@ def test_a_writer_process_that_was_killed_is_replaced(world: World, owner: int) 
 ORPHAN = """
 import os, sys, time
 from bmq.errors import SetupError
-from bmq.kafka_io import writer_process
+from bmq import owned_process
 
-writer_process._Daemon.pid = os.getpid()
+owned_process.own_workers()
 has_seen, sees = os.pipe()
 if os.fork():
     os.read(has_seen, 1)  # the child sees its parent first
     os._exit(0)
-print(writer_process.owner_of_worker() == os.getppid())
+print(owned_process.owner_of_worker() == os.getppid())
 os.write(sees, b".")
-while os.getppid() == writer_process.owner_of_worker():
+while os.getppid() == owned_process.owner_of_worker():
     time.sleep(0.05)
 """
 
@@ -316,7 +316,7 @@ while os.getppid() == writer_process.owner_of_worker():
 def test_a_worker_whose_daemon_has_ended_starts_no_process_of_its_own() -> None:
     run = subprocess.run([sys.executable, "-c", ORPHAN], capture_output=True, text=True, timeout=60)
     assert run.stdout == "True\n"
-    assert "WriterEnded: The process that starts the Python workers has ended" in run.stderr
+    assert "OwnerEnded: The process that starts the Python workers has ended" in run.stderr
 
 
 def test_the_process_ends_with_its_owner(world: World) -> None:

@@ -16,7 +16,7 @@ class Plan:
 
     Attributes
     ----------
-    run_id : identifies this start of the streaming query, so that a worker does not use replicas of an earlier start.
+    run_id : identifies this start of the streaming query, so that no replica of an earlier start is used.
     feeds : feed name -> Feed.
     shard_keys : the grouping key of each shard.
     start_offsets : feed -> partition -> offset at which this checkpoint began; replies contain it before any reading.

@@ -4,6 +4,7 @@ Knows the rows' columns and the order in which a shard applies them, but not the
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -37,12 +38,29 @@ class Frames:
     lost: Counter[str] = field(default_factory=Counter)
 
 
-def read_frames(rows: pd.DataFrame) -> Frames:
+class Row(NamedTuple):
+    """A row of `job.decode`, without the shard."""
+
+    kind: int
+    feed: str
+    partition: int
+    first_offset: int
+    next_offset: int
+    earliest: int
+    latest: int
+    frame: bytes
+
+
+def rows_of(frames: Iterable[pd.DataFrame]) -> list[Row]:
+    """Return the rows of data frames of Spark, as they are."""
+    # As tuples: a batch has some dozen rows, and sorting a data frame takes milliseconds at any length.
+    return [row for frame in frames for row in map(Row, *(frame[name].tolist() for name in Row._fields))]
+
+
+def read_frames(rows: Iterable[Row]) -> Frames:
     """Return the frames of one shard in the order of (kind, feed, partition, offset)."""
     frames = Frames()
-    # As tuples: a batch has some dozen rows, and sorting a data frame takes milliseconds at any length.
-    columns = (rows[name].tolist() for name in _Row._fields)
-    for row in sorted(map(_Row, *columns), key=_place):
+    for row in sorted(rows, key=_place):
         match row.kind:
             case Kind.COMMANDS:
                 frames.commands.extend(unpack_commands(row.frame))
@@ -64,20 +82,7 @@ def read_frames(rows: pd.DataFrame) -> Frames:
     return frames
 
 
-class _Row(NamedTuple):
-    """A row of `job.decode`, without the shard."""
-
-    kind: int
-    feed: str
-    partition: int
-    first_offset: int
-    next_offset: int
-    earliest: int
-    latest: int
-    frame: bytes
-
-
-def _place(row: _Row) -> tuple[int, str, int, int]:
+def _place(row: Row) -> tuple[int, str, int, int]:
     return row.kind, row.feed, row.partition, row.first_offset
 
 

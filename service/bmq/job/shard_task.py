@@ -1,4 +1,4 @@
-"""The work of a shard in a batch, by the stateful operator: one monitor for each shard, state as a log of deltas.
+"""The work of a shard in a batch, in its home (`job.homes`): one monitor for each shard, state as a log of deltas.
 
 For each shard and batch:
 
@@ -7,7 +7,7 @@ For each shard and batch:
 3. apply the commands, advance each feed by its readings and its clock, then the joins by the readings of all shards;
 4. find out which topics of queries can be used, and whether an earlier run has written the batch; write the delta and
    the head;
-5. write events, replies and dead letters to Kafka, and yield one row of counters.
+5. write events, replies and dead letters to Kafka, and return the counters.
 
 The replica leaves the cache before step 3 and returns after step 4, so a task that fails in between leaves no replica.
 Spark keeps the state of step 4 only if the whole batch succeeds. So the state may be behind what step 5 wrote, and is
@@ -15,32 +15,47 @@ never ahead of it.
 """
 
 from contextlib import closing
-
-import msgspec
-import pandas as pd
-from pyspark import TaskContext
+from dataclasses import dataclass
 
 from bmq.job.counting import count
 from bmq.job.outcome import run_batch
-from bmq.job.output import counters_row
 from bmq.job.plan import Plan
-from bmq.job.received import read_frames
+from bmq.job.received import Row, read_frames
 from bmq.job.rendering import Output
 from bmq.job.replicas import Replica, Store, catch_up, commit, read_head
 from bmq.job.writing import look, write
 from bmq.kafka_io.batch_writer import Marks
-from bmq.kafka_io.writer_process import Place, RemoteWriter, owner_of_worker
+from bmq.kafka_io.writer_process import Place, RemoteWriter
+from bmq.metrics.counters import ShardCounters
 from bmq.monitor.monitor import Monitor
 
-# The replicas of this worker process: (run id, shard) -> replica. Spark keeps a worker process for many batches; when
-# a batch of another run arrives, the replicas of the old run are dropped.
+# The replicas of this process: (run id, shard) -> replica. When a batch of another run arrives, the replicas of the old
+# run are dropped.
 _replicas: dict[tuple[str, int], Replica] = {}
 
 
-def run_shard(plan: Plan, shard: int, store: Store, rows: pd.DataFrame) -> pd.DataFrame:
-    """Run one batch of one shard; return the row of its counters. The numbers are those of the module's docstring."""
-    frames = read_frames(rows)  # 2
+@dataclass(frozen=True, slots=True)
+class ShardBatch:
+    """One batch of one shard.
+
+    Attributes
+    ----------
+    number : of the batch.
+    owner : the process with which the writer process ends.
+    """
+
+    plan: Plan
+    shard: int
+    number: int
+    owner: int
+    rows: list[Row]
+
+
+def run_shard(batch: ShardBatch, store: Store) -> ShardCounters:
+    """Run one batch of one shard; return its counters. The numbers are those of the module's docstring."""
+    plan, shard = batch.plan, batch.shard
     head = read_head(store)  # 1
+    frames = read_frames(batch.rows)  # 2
     replica, is_rebuilt = catch_up(
         _take_replica(plan.run_id, shard),
         head,
@@ -48,16 +63,15 @@ def run_shard(plan: Plan, shard: int, store: Store, rows: pd.DataFrame) -> pd.Da
         lambda: Monitor(plan.feeds, plan.silent_tombstones_before, shard, plan.n_shards),
     )
     result = run_batch(replica.monitor, frames, plan.feeds)  # 3
-    output = Output(plan, shard, _batch_id(), head, frames, result)
+    output = Output(plan, shard, batch.number, head, frames, result)
 
-    with closing(_writer(plan, shard)) as writer:
+    with closing(_writer(batch)) as writer:
         faults = look(writer, output)  # 4
         marked = writer.begin(output.batch, head.marked, has_messages=output.has_messages)
         new_head = commit(replica, head, store, frames.next_offsets, marked)
         _replicas[plan.run_id, shard] = replica
         faults = write(writer, output, faults)  # 5
-    counters = count(output, output.replies(faults), replica.monitor, new_head, is_rebuilt=is_rebuilt)
-    return counters_row(shard, msgspec.json.encode(counters).decode())
+    return count(output, output.replies(faults), replica.monitor, new_head, is_rebuilt=is_rebuilt)
 
 
 def _take_replica(run_id: str, shard: int) -> Replica | None:
@@ -66,14 +80,7 @@ def _take_replica(run_id: str, shard: int) -> Replica | None:
     return _replicas.pop((run_id, shard), None)
 
 
-def _writer(plan: Plan, shard: int) -> RemoteWriter:
+def _writer(batch: ShardBatch) -> RemoteWriter:
+    plan, shard = batch.plan, batch.shard
     marks = Marks(f"{plan.delivery_id}-{shard}", plan.markers_topic) if plan.markers_topic is not None else None
-    return RemoteWriter(owner_of_worker(), Place(plan.run_id, shard, plan.client_options, marks))
-
-
-def _batch_id() -> int:
-    context = TaskContext.get()
-    assert context is not None, "Spark runs this inside a task"
-    batch = context.getLocalProperty("streaming.sql.batchId")
-    assert batch is not None, "Spark names the batch of each streaming task"
-    return int(batch)
+    return RemoteWriter(batch.owner, Place(plan.run_id, shard, plan.client_options, marks))

@@ -1,16 +1,19 @@
 """The stateful operator as Spark sees it: one grouping key for each shard, and the state as bytes.
 
 Spark also loads this module into a process of the driver, which asks the operator for its state and then ends. So the
-module must not import a kernel; a shard's work is in `job.shard_task`.
+module must not import a kernel; a shard's work is in `job.homes`.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
+from pyspark import TaskContext
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
+from bmq.job.output import counters_row
 from bmq.job.plan import Plan
+from bmq.owned_process import owner_of_worker
 
 
 class SparkStore:
@@ -54,7 +57,7 @@ class ShardProcessor(StatefulProcessor):
         self._store = SparkStore(handle)
 
     def close(self) -> None:
-        """Do nothing: only the replicas remain between tasks."""
+        """Do nothing: only the homes remain between tasks."""
 
     def handleInputRows(
         self,
@@ -63,7 +66,18 @@ class ShardProcessor(StatefulProcessor):
         timerValues: Any,
     ) -> Iterator[pd.DataFrame]:
         """Run one batch of one shard."""
-        from bmq.job.shard_task import run_shard
+        from bmq.job.homes import run_at_home
+        from bmq.job.received import rows_of
+        from bmq.job.shard_task import ShardBatch
 
         shard = self._plan.shard_keys.index(key[0])
-        yield run_shard(self._plan, shard, self._store, pd.concat(rows))
+        batch = ShardBatch(self._plan, shard, _batch_number(), owner_of_worker(), rows_of(rows))
+        yield counters_row(shard, run_at_home(batch, self._store))
+
+
+def _batch_number() -> int:
+    context = TaskContext.get()
+    assert context is not None, "Spark runs this inside a task"
+    batch = context.getLocalProperty("streaming.sql.batchId")
+    assert batch is not None, "Spark names the batch of each streaming task"
+    return int(batch)

@@ -6,15 +6,16 @@ from this daemon has all of it at once, and shares the memory.
 """
 
 import gc
-from types import SimpleNamespace
 from typing import TextIO
 
 import pyspark.daemon
 
-import bmq.job.shard_task
-import bmq.job.source.range_task  # noqa: F401 - both loaded for the workers
+import bmq.job.source.range_task  # noqa: F401 - loaded for the workers
+from bmq.job.homes import serve_home
+from bmq.job.nursery import fork_nursery
 from bmq.job.warmup import warm_up
 from bmq.kafka_io import writer_process
+from bmq.owned_process import own_workers
 
 
 def print_unless_closed(text: str, file: TextIO) -> None:
@@ -25,12 +26,11 @@ def print_unless_closed(text: str, file: TextIO) -> None:
 
 if __name__ == "__main__":
     pyspark.daemon.print = print_unless_closed  # type: ignore[attr-defined]
-    writer_process.start_for_workers()
+    owner = own_workers()
+    writer_process.start(owner)
     warm_up()
     # Otherwise the first garbage collection in a worker would touch, and so copy, every object that was made here.
     gc.collect()
     gc.freeze()
-    # Spark's daemon collects everything behind each task, and so walks over every object of the replicas: a tenth of a
-    # second with some hundred feeds. Only young objects here; Python itself collects the others when they have grown.
-    pyspark.daemon.gc = SimpleNamespace(collect=lambda: gc.collect(1))  # type: ignore[assignment]
+    fork_nursery(owner, serve_home)
     pyspark.daemon.manager()

@@ -1,28 +1,23 @@
-"""The process that holds the writers of all shards of one executor, and the workers' way to it.
+"""The process that holds the writers of all shards of one executor, and the way to it.
 
-    worker (any shard, any batch) ──┐  Unix socket   ┌─ writer of shard 0
-    worker ─────────────────────────┴──────────────► └─ writer of shard 1 …   ─► Kafka
+    home of shard 0 ──┐  Unix socket   ┌─ writer of shard 0
+    home of shard 1 ──┴──────────────► └─ writer of shard 1 …   ─► Kafka
 
-A shard runs now in one Python worker and now in another. To open its transactional id in each of them would cost a
-tenth of a second and more in a batch, so the open producers live here. Its owner, the process from which the workers
-are forked, starts it early; a worker that finds none starts another. It ends with its owner.
+To open a transactional id costs a tenth of a second and more, so the open producers live where no batch that fails can
+end them. They also share what they know of the topics that queries name. The owner, the process from which the workers
+are forked, starts the process early; a home that finds none starts another. It ends with its owner.
 
 Knows processes and sockets. What is written, and how, is in `batch_writer`.
 """
 
-import fcntl
 import os
 import pickle
-import subprocess
 import sys
-import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Client, Connection, Listener
-from pathlib import Path
+from multiprocessing.connection import Connection, Listener
 from typing import Any
 
 import pyarrow as pa
@@ -31,14 +26,11 @@ from bmq.errors import ServiceError, SetupError
 from bmq.kafka_io.batch_writer import LooseWriter, MarkedWriter, Marks, Messages, Writer
 from bmq.kafka_io.connect import Options
 from bmq.kafka_io.output_topics import OutputTopics, TopicFaults, TopicUse
+from bmq.owned_process import address_of, connect, end_with, start_once
 
-# Seconds. A busy machine takes some seconds to start a Python process.
-START_SECONDS = 60.0
-ANSWER_SECONDS = 600.0  # longer than all steps of a transaction together
+ANSWER_SECONDS = 600.0  # seconds; longer than all steps of a transaction together
 _ENDED = "The writer process has ended. The batch runs again and starts another."
-
-_PAUSE_SECONDS = 0.01
-WATCH_SECONDS = 1.0  # how long the process outlives its owner
+_NAME = "writer"
 
 
 class WriterEnded(SetupError):
@@ -206,90 +198,17 @@ def _pack(batch: pa.RecordBatch) -> memoryview:
     return memoryview(sink.getvalue())
 
 
-class _Daemon:
-    """The process from which the workers are forked; they inherit its process id."""
-
-    pid: int | None = None
-
-
-def start_for_workers() -> None:
-    """Start the writer process for the workers that this process forks from now on."""
-    _Daemon.pid = os.getpid()
-    start(_Daemon.pid)
-
-
-def owner_of_worker() -> int:
-    """Return the process id of the owner of the writer process that a worker uses: its parent.
-
-    Raises
-    ------
-    WriterEnded : the parent has ended. Spark goes on with such a worker, but nobody would end its writer process.
-    """
-    parent = os.getppid()
-    if _Daemon.pid not in {None, parent}:
-        raise WriterEnded("The process that starts the Python workers has ended. The batch runs again with new ones.")
-    return parent
-
-
 def start(owner: int) -> None:
     """Start the writer process of an owner, unless it runs or starts already.
 
     It takes a second until it answers, so whoever knows early that it will be needed calls this.
     """
-    with suppress(FileNotFoundError):  # another process ended at this moment and took the folder with it
-        address = _address(owner)
-        with open(f"{address}.lock", "w") as lock:
-            _start_locked(address, owner, lock.fileno())
-
-
-def _start_locked(address: str, owner: int, lock: int) -> None:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return  # it starts: it holds the lock until it listens
-    with suppress(ConnectionError, FileNotFoundError):
-        Client(address, "AF_UNIX").close()
-        return
-    Path(address).unlink(missing_ok=True)  # of a process that was killed
-    command = [sys.executable, "-m", "bmq.kafka_io.writer_process", address, str(owner), str(lock)]
-    # A session of its own: a signal to the owner's group does not end it in the middle of a transaction.
-    subprocess.Popen(command, pass_fds=[lock], start_new_session=True)
-
-
-def _address(owner: int) -> str:
-    folder = Path(tempfile.gettempdir()) / f"bmq-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    if folder.stat().st_uid != os.getuid():
-        raise SetupError(
-            f"The folder {folder} belongs to another user, who could read and write all events. Remove it."
-        )
-    return str(folder / f"writer-{owner}")
+    start_once("bmq.kafka_io.writer_process", address_of(_NAME, owner), owner)
 
 
 def _connect(owner: int) -> Connection:
     """Return a connection to the writer process of an owner; start it if it does not run."""
-    deadline = time.monotonic() + START_SECONDS
-    while True:
-        with suppress(ConnectionError, FileNotFoundError):
-            return Client(_address(owner), "AF_UNIX")
-        if time.monotonic() > deadline:
-            raise SetupError(f"The writer process did not start within {START_SECONDS:.0f} s. Look at the log above.")
-        start(owner)
-        time.sleep(_PAUSE_SECONDS)
-
-
-def _end_with(owner: int, files: Sequence[str]) -> None:
-    while True:
-        try:
-            os.kill(owner, 0)
-        except OSError:  # it is gone, or its number belongs to somebody else's process
-            break
-        time.sleep(WATCH_SECONDS)
-    for file in files:
-        Path(file).unlink(missing_ok=True)
-    with suppress(OSError):  # others are in it
-        Path(files[0]).parent.rmdir()
-    os._exit(0)
+    return connect(address_of(_NAME, owner), lambda: start(owner), "writer process")
 
 
 def main(address: str, owner: int, lock: int) -> None:
@@ -301,8 +220,7 @@ def main(address: str, owner: int, lock: int) -> None:
     """
     listener = Listener(address, "AF_UNIX", backlog=64)
     os.close(lock)
-    files = (address, f"{address}.lock")
-    threading.Thread(target=_end_with, args=(owner, files), daemon=True).start()
+    threading.Thread(target=end_with, args=(owner, address), daemon=True).start()
     _Server(listener).run()
 
 

@@ -176,7 +176,7 @@ class _TotalsCollector(Collector):
         )
         yield _counter(
             "bmq_replica_rebuilds_total",
-            "Shard replicas read anew from the state store, for want of one in the worker's memory.",
+            "Shard replicas read anew from the state store, for want of one in the shard's process.",
             [],
             {(): totals.replica_rebuilds},
         )

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from bmq.job.frame_rows import FRAME_SCHEMA, Kind
-from bmq.job.received import Frames, read_frames
+from bmq.job.received import Frames, read_frames, rows_of
 from bmq.records import NEVER, Clock, Delete, Readings
 from bmq.wire.frames import pack_commands, pack_readings
 from tests.crossings import make_ids
@@ -31,7 +31,7 @@ def readings_row(*times: int, partition: int = 0, first_offset: int = 0, **colum
 
 
 def received(*rows: dict[str, Any]) -> Frames:
-    return read_frames(pd.DataFrame(rows, columns=FRAME_SCHEMA.names))
+    return read_frames(rows_of([pd.DataFrame(rows, columns=FRAME_SCHEMA.names)]))
 
 
 def test_readings_come_by_partition_and_offset_however_the_rows_come() -> None:

@@ -1,0 +1,201 @@
+"""`bmq.job.homes`: a shard has one process, whoever brings its batches and whatever dies in between."""
+
+import copy
+import json
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from bmq.errors import StateError
+from bmq.job.frame_rows import Kind
+from bmq.job.homes import HomeEnded, run_at_home
+from bmq.job.nursery import home_address, nursery_address
+from bmq.job.received import Row
+from bmq.job.replicas import Head
+from bmq.job.shard_task import ShardBatch
+from bmq.records import NEVER, Feed, Readings
+from bmq.wire.control import parse_command
+from bmq.wire.frames import pack_commands, pack_readings
+from tests.brokers import wait_until
+from tests.crossings import make_ids
+from tests.golden.play import PLAN, MemoryStore
+from tests.kafka_records import read_all
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+
+FEED = Feed("line", "line", "id", ("x",))
+QUERY = {"kind": "border", "feed": "line", "region": {"box": {"x": [0, 10]}}}
+
+
+class World:
+    """The batches of shard 0: one stream, one query."""
+
+    def __init__(self, servers: str, topics: Callable[..., str], owner: int) -> None:
+        self.servers, self.owner = servers, owner
+        self.store = MemoryStore()
+        self.plan = replace(
+            PLAN,
+            feeds={"line": FEED},
+            shard_keys=(70,),
+            start_offsets={"line": {0: 0}},
+            replies_topic=topics("replies"),
+            events_topic=topics("events"),
+            dead_letter_topic=topics("dead-letter"),
+            clock_topic=None,
+            membership_topic=None,
+            client_options={"bootstrap.servers": servers},
+            markers_topic=topics("markers"),
+            delivery_id=topics("delivery"),
+        )
+        self.number = -1
+
+    def batch(self, *positions: float) -> ShardBatch:
+        """The next batch; the first one registers the query."""
+        self.number += 1
+        rows = [self._readings(*positions)]
+        if self.number == 0:
+            command = parse_command(b"q", json.dumps(QUERY).encode(), 0, self.plan.feeds, "", frozenset())
+            rows.append(Row(Kind.COMMANDS, "", 0, 0, 1, NEVER, NEVER, pack_commands([command])))
+        return ShardBatch(self.plan, 0, self.number, self.owner, rows)
+
+    def run(self, batch: ShardBatch) -> Mapping[str, object]:
+        """Run a batch as Spark does: the state is kept only if the whole batch succeeds."""
+        store = copy.deepcopy(self.store)
+        counters: dict[str, object] = json.loads(run_at_home(batch, store))
+        self.store = store
+        return counters
+
+    def events(self) -> list[tuple[str, float]]:
+        found = [json.loads(record.value) for record in read_all(self.servers, self.plan.events_topic)]
+        return [(event["sign"], event["value"]["x"]) for event in found]
+
+    def home(self) -> int:
+        """The process of the shard: the child of the nursery."""
+        return _child(self.nursery())
+
+    def nursery(self) -> int:
+        found = _pgrep("-f", f"spare_nursery {nursery_address(self.owner)} ")
+        (nursery,) = [pid for pid in found if _parent(pid) not in found]
+        return nursery
+
+    def _readings(self, *positions: float) -> Row:
+        n = len(positions)
+        times = np.arange(n, dtype=np.int64) + 1_000 * self.number
+        readings = Readings(make_ids(["s"] * n), times, times, np.array([positions], dtype=np.float64))
+        (frame,) = pack_readings(readings, 1)
+        return Row(Kind.READINGS, "line", 0, 0, n, int(times[0]), int(times[-1]), frame)
+
+
+@pytest.fixture
+def world(bootstrap_servers: str, topics: Callable[..., str], owner: int) -> World:
+    return World(bootstrap_servers, topics, owner)
+
+
+def test_a_shard_keeps_its_replica_whoever_brings_the_batch(world: World) -> None:
+    world.run(world.batch(-1, 5))
+    home = world.home()
+
+    found: list[Mapping[str, object]] = []
+    for positions in ((15.0,), (5.0, 20.0)):
+        worker = threading.Thread(target=lambda at=positions: found.append(world.run(world.batch(*at))))
+        worker.start()
+        worker.join()
+
+    assert [counters["replica_rebuilds"] for counters in found] == [0, 0]
+    assert world.home() == home
+    assert world.events() == [("+", 5.0), ("-", 15.0), ("+", 5.0), ("-", 20.0)]
+
+
+def test_a_home_that_was_killed_in_a_batch_is_replaced(world: World) -> None:
+    world.run(world.batch(-1, 5))
+    batch = world.batch(15)
+    killer = _Interrupted(copy.deepcopy(world.store), lambda: os.kill(world.home(), signal.SIGKILL))
+    with pytest.raises(HomeEnded, match="shard 0 has ended"):
+        run_at_home(batch, killer)
+
+    assert world.run(batch)["replica_rebuilds"] == 1
+    assert world.events() == [("+", 5.0), ("-", 15.0)]
+
+
+def test_a_nursery_that_was_killed_is_replaced_and_its_homes_go_on(world: World) -> None:
+    world.run(world.batch(-1, 5))
+    home, nursery = world.home(), world.nursery()
+    os.kill(nursery, signal.SIGKILL)
+    wait_until(lambda: _is_gone(nursery), "the end of the nursery")
+    assert world.run(world.batch(15))["replica_rebuilds"] == 0
+
+    os.kill(home, signal.SIGKILL)
+    wait_until(lambda: _is_gone(home), "the end of the home")
+    assert world.run(world.batch(5))["replica_rebuilds"] == 1
+    assert world.nursery() != nursery
+    assert world.events() == [("+", 5.0), ("-", 15.0), ("+", 5.0)]
+
+
+def test_a_worker_that_fails_in_a_batch_leaves_no_replica(world: World) -> None:
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    world.run(world.batch(-1, 5))
+    batch = world.batch(15)
+    with pytest.raises(ZeroDivisionError):
+        run_at_home(batch, _Interrupted(copy.deepcopy(world.store), fail))
+
+    assert world.run(batch)["replica_rebuilds"] == 1
+    assert world.events() == [("+", 5.0), ("-", 15.0)]
+
+
+def test_errors_of_a_batch_reach_the_worker(world: World) -> None:
+    world.store.set_head(msgspec.msgpack.encode(Head(format=99)))
+    with pytest.raises(StateError, match="state of format 99"):
+        world.run(world.batch(5))
+
+
+def test_homes_end_with_their_owner(bootstrap_servers: str, topics: Callable[..., str], owner: int) -> None:
+    world = World(bootstrap_servers, topics, owner)
+    world.run(world.batch(5))
+    home, nursery = world.home(), world.nursery()
+    os.kill(owner, signal.SIGKILL)
+    os.waitpid(owner, 0)
+
+    wait_until(lambda: _is_gone(home) and _is_gone(nursery), "the end of home and nursery")
+    assert not Path(home_address(owner, 0)).exists()
+    assert not Path(nursery_address(owner)).exists()
+
+
+class _Interrupted:
+    """A store to which something happens before the first entry is written."""
+
+    def __init__(self, store: MemoryStore, before: Callable[[], None]) -> None:
+        self._store, self._before = store, before
+        self.head, self.set_head, self.get, self.remove = store.head, store.set_head, store.get, store.remove
+
+    def put(self, key: str, value: bytes) -> None:
+        self._before()
+        self._store.put(key, value)
+
+
+def _pgrep(*arguments: str) -> list[int]:
+    return [int(pid) for pid in subprocess.run(["pgrep", *arguments], capture_output=True, text=True).stdout.split()]
+
+
+def _child(parent: int) -> int:
+    (pid,) = _pgrep("-P", str(parent))
+    return pid
+
+
+def _parent(pid: int) -> int:
+    return int(subprocess.run(["ps", "-o", "ppid=", "-p", str(pid)], capture_output=True, text=True).stdout)
+
+
+def _is_gone(pid: int) -> bool:
+    """Whether a process has ended; one that nobody has waited for yet has, too."""
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout
+    return not state.strip() or state.startswith("Z")
