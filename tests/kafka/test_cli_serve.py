@@ -42,7 +42,7 @@ class Served:
     log: Path
 
 
-def start_serve(folder: Path) -> tuple[subprocess.Popen[bytes], Path, Path, int]:
+def start_serve(folder: Path, batch_timeout: str = "10m") -> tuple[subprocess.Popen[bytes], Path, Path, int]:
     """Start `bmq serve` in ``folder``; return the process, its configuration, log and metrics port."""
     (port,) = free_ports(1)
     config, log = folder / "c.toml", folder / "serve.log"
@@ -54,6 +54,7 @@ def start_serve(folder: Path) -> tuple[subprocess.Popen[bytes], Path, Path, int]
         dimensions = ["price"]
         [job]
         shards = 2
+        batch_timeout = "{batch_timeout}"
         [metrics]
         port = {port}
         """
@@ -148,6 +149,40 @@ def test_a_second_signal_ends_everything_at_once(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.wait()
+
+
+@pytest.mark.parametrize(
+    ("number", "sentence"),
+    [
+        (signal.SIGSTOP, r"given no sign for \d+ s, which is longer than job.batch_timeout"),
+        (signal.SIGKILL, "Spark's JVM has ended"),
+    ],
+)
+def test_a_service_whose_jvm_stands_still_or_dies_ends_with_the_reason(
+    tmp_path: Path, number: signal.Signals, sentence: str
+) -> None:
+    process, _, log, port = start_serve(tmp_path, batch_timeout="30s")
+    try:
+        wait_for(lambda: (scrape(port) or Figures()).up, process, log, START_LIMIT_SECONDS)
+        os.kill(jvm_of(process), number)
+
+        assert process.wait(LIMIT_SECONDS) == 1
+        text = log.read_text()
+        assert re.search(sentence, text.splitlines()[-1]), text
+        assert "Traceback" not in text, text
+        require_free(port)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def jvm_of(process: subprocess.Popen[bytes]) -> int:
+    """Return the process of Spark; the broker of the service is another child in Java."""
+    lines = subprocess.run(
+        ["ps", "-o", "pid=,args=", "--ppid", str(process.pid)], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    (found,) = [line.split(None, 1)[0] for line in lines if "SparkSubmit" in line]
+    return int(found)
 
 
 def test_the_demo_shows_crossings_and_ends_by_itself(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from bmq.wire.durations import read_duration, read_positive_duration
 # Kafka's own rule (org.apache.kafka.common.internals.Topic).
 _TOPIC = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 _OFF = "off"
+SHORTEST_BATCH_TIMEOUT_MS = 30_000
 _TRIGGER = re.compile(r"\d+ seconds?|available_now")
 
 
@@ -43,6 +44,13 @@ def _whole(value: object) -> object:
 def _trigger(text: str) -> str:
     if not _TRIGGER.fullmatch(text):
         raise ValueError('write "N seconds" with a whole N, or "available_now"')
+    return text
+
+
+def _batch_timeout(text: str) -> str:
+    if read_duration(text) < SHORTEST_BATCH_TIMEOUT_MS:
+        least = f"{SHORTEST_BATCH_TIMEOUT_MS // 1000}s"
+        raise ValueError(f"at least {least}, because an idle service gives a sign every 10 s only; write a longer one")
     return text
 
 
@@ -258,10 +266,20 @@ class JobSection(Section):
     delivery: Literal["at_least_once", "exactly_once"] = "exactly_once"
     """`exactly_once`: a batch and its mark are one transaction of Kafka, so a batch that runs again writes nothing.
     Consumers must read committed records. `at_least_once`: a batch that runs again is written again."""
+    batch_timeout: Annotated[PositiveDuration, AfterValidator(_batch_timeout)] = "10m"
+    """If no batch ends for this long, the service ends with exit code 1, so that whoever looks after it starts it
+    again."""
+
+    @property
+    def batch_timeout_seconds(self) -> float:
+        """`batch_timeout` in seconds."""
+        return read_duration(self.batch_timeout) / 1000
 
 
 class MetricsSection(Section):
     """Where Prometheus finds the metrics."""
 
+    host: str = Field("127.0.0.1", min_length=1)
+    """Address to listen on: by default, only this machine can ask. `0.0.0.0`: every interface."""
     port: Whole = Field(9108, ge=0, le=65535)
-    """Port of `/metrics`. 0: any free port."""
+    """Port of `/metrics` and `/health`. 0: any free port."""

@@ -49,6 +49,7 @@ class ProgressListener:
 
     def note_batch(self, report: Mapping[str, Any]) -> None:
         """Note a batch's counters, time and lag, of the report in Spark's JSON form."""
+        self._metrics.health.idle()
         self.batch_ended.set()
         observed = report.get("observedMetrics", {}).get(OBSERVATION)
         if observed is not None:
@@ -62,6 +63,7 @@ class ProgressListener:
 
     def note_idle(self) -> None:
         """Note that no batch is running."""
+        self._metrics.health.idle()
         self.batch_ended.set()
 
     def note_end(self) -> None:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from uuid import uuid4
 
 import msgspec
+from py4j.protocol import Py4JError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -26,9 +27,11 @@ from bmq.job.pipeline import start_pipeline
 from bmq.job.plan import Plan
 from bmq.job.progress import ProgressListener
 from bmq.job.rehearsal import rehearse
-from bmq.job.session import is_submitted, make_session, start_worker_daemon
+from bmq.job.session import end_jvm, is_submitted, make_session, start_worker_daemon
 from bmq.job.shards import shard_keys
+from bmq.job.watchdog import BrokerWatch, Watchdog
 from bmq.kafka_io.topics import Topics
+from bmq.metrics.health import Health
 from bmq.metrics.metrics import Metrics
 from bmq.records import Feed
 
@@ -59,7 +62,11 @@ class Service:
 
     def __init__(self, config: Config, bootstrap_servers: str) -> None:
         self._config = config.with_broker(bootstrap_servers)
-        self.metrics = Metrics(config.metrics.port, feeds=config.feeds)
+        health = Health(config.job.batch_timeout_seconds)
+        self.metrics = Metrics(config.metrics.port, config.metrics.host, config.feeds, health)
+        self._watchdog = Watchdog(health, end_jvm)
+        self._broker_watch = BrokerWatch(self._config.kafka.client_options(), health)
+        self._jvm_is_gone = False
         self._stopping = threading.Event()
         self._spark: SparkSession | None = None
         self.streaming_query: StreamingQuery | None = None
@@ -74,7 +81,7 @@ class Service:
         3. Bind a new checkpoint to the configuration, or check that an old one fits it.
         4. Start the daemon of the Python workers, which loads the kernels, and rehearse if readings will come later.
         5. Serve the metrics, then start the streaming query.
-        6. Start the writer that advances the clocks of silent feeds.
+        6. Start the threads that look after it, and the writer that advances the clocks of silent feeds.
 
         Raises
         ------
@@ -109,11 +116,14 @@ class Service:
         self._listener = ProgressListener(self.metrics, plan, idle_feeds)
         self._listener.register(spark)
         streaming_query = self.streaming_query = start_pipeline(spark, config, origin, plan)
+        self.metrics.health.begun()
+        self._watchdog.start()  # 6
+        self._broker_watch.start()
         _wait_for_first_batch(streaming_query)
         self.metrics.running()
         # With `available_now` the result must not depend on wall time, and the run must not be prolonged by marks.
         if plan.clock_topic is not None and config.job.trigger != "available_now":
-            self._clock_writer = ClockWriter(  # 6
+            self._clock_writer = ClockWriter(
                 plan.client_options,
                 plan.clock_topic,
                 idle_feeds,
@@ -133,7 +143,7 @@ class Service:
 
         Raises
         ------
-        JobFailed : the streaming query failed.
+        JobFailed : the streaming query failed, the watchdog has ended it, or its JVM has ended.
         """
         assert self.streaming_query is not None, "start() comes first"
         try:
@@ -144,6 +154,10 @@ class Service:
         except JobFailed:
             if not self._stopping.is_set():
                 raise
+        except (Py4JError, OSError) as error:
+            self._jvm_is_gone = True
+            reason = self._watchdog.reason or "Spark's JVM has ended: somebody killed it, or the machine had no memory."
+            raise JobFailed(reason) from error
         finally:
             self.metrics.ended()
 
@@ -154,8 +168,13 @@ class Service:
         nothing yet, and runs again from the checkpoint at the next start.
         """
         self._stopping.set()
+        self._watchdog.stop()
+        self._broker_watch.stop()
         if self._clock_writer is not None:
             self._clock_writer.stop()
+        if self._jvm_is_gone:
+            self.metrics.stop()
+            return
         streaming_query = self.streaming_query
         if streaming_query is not None and streaming_query.isActive:
             assert self._listener is not None

@@ -14,6 +14,7 @@ from functools import cache
 from types import MappingProxyType
 
 import pyspark
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from bmq.broker.ivy import require_pyspark
@@ -70,6 +71,14 @@ def start_worker_daemon(session: SparkSession) -> None:
     On a cluster this starts the daemon of one executor; the others start theirs with their first task.
     """
     session.range(0, 1, numPartitions=1).mapInArrow(lambda batches: batches, "id long").collect()
+
+
+def end_jvm() -> None:
+    """Kill Spark's JVM; under spark-submit, whose JVM is not ours, end this process instead."""
+    process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 - PySpark has no other way to it
+    if process is None:
+        os._exit(1)
+    process.kill()
 
 
 def _settings(n_shards: int) -> dict[str, str]:

@@ -89,6 +89,11 @@ class Topics:
         self._options = options
         self._admin: AdminClient = admin_client(options)
 
+    def ping(self) -> None:
+        """Ask a broker for something small; return when it has answered."""
+        with explained(self._options):
+            self._admin.describe_cluster(request_timeout=CONNECT_TIMEOUT_SECONDS).result()
+
     def partitions(self) -> dict[str, int]:
         """Return the number of partitions of every topic."""
         with explained(self._options):

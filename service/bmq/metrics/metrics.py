@@ -1,16 +1,18 @@
-"""The Prometheus side of the counters: names, help texts, buckets, and the HTTP endpoint of the driver.
+"""The Prometheus side of the counters: names, help texts, buckets, and the HTTP endpoint, with `/health` beside it.
 
 Knows how to show `counters.Totals`; knows neither Spark nor the code that counts. The names are fixed
 (docs/operations.md lists them); tests/unit/metrics/test_metrics.py scrapes each of them.
 """
 
+import socket
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
-from typing import TypeVar
-from wsgiref.simple_server import WSGIServer
+from typing import Any, TypeVar
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from prometheus_client import CollectorRegistry, Gauge, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, Gauge, Histogram, make_wsgi_app
+from prometheus_client.exposition import ThreadingWSGIServer
 from prometheus_client.metrics_core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -21,6 +23,7 @@ from prometheus_client.registry import Collector
 
 from bmq.errors import SetupError
 from bmq.metrics.counters import LATENCY_BUCKETS_SECONDS, ShardCounters, Totals
+from bmq.metrics.health import Health, answer
 
 # Seconds. A batch with little work takes 0.1 to 0.3 s, a batch of a backlog several seconds; the first batch compiles
 # kernels and reads state. A batch of more than 60 s is a fault, however long it takes.
@@ -51,12 +54,16 @@ class Metrics:
     Parameters
     ----------
     port : TCP port of `/metrics`; 0 for any free port. After `start` the attribute `port` has the actual one.
-    host : address to listen on; by default all interfaces, so that a Prometheus on another machine reaches it.
+    host : address to listen on.
     feeds : feeds whose counters are shown as 0 from the start, so that rate() sees their first reading.
+    health : what `/health` answers.
     """
 
-    def __init__(self, port: int, host: str = "0.0.0.0", feeds: Iterable[str] = ()) -> None:
+    def __init__(
+        self, port: int, host: str = "127.0.0.1", feeds: Iterable[str] = (), health: Health | None = None
+    ) -> None:
         self.port = port
+        self.health = health or Health(float("inf"))
         self._host = host
         self._server: WSGIServer | None = None
         self._lock = threading.Lock()
@@ -78,10 +85,19 @@ class Metrics:
             ["feed", "partition"],
             registry=self._registry,
         )
+        age = Gauge(
+            "bmq_last_batch_age_seconds", "Time since the last batch ended; NaN before.", registry=self._registry
+        )
+        age.set_function(self._age)
+        silence = Gauge(
+            "bmq_broker_silent_seconds", "For how long no broker has answered; 0 if one does.", registry=self._registry
+        )
+        silence.set_function(lambda: self.health.state().broker_silent_seconds)
+        self._show = make_wsgi_app(self._registry)
         self._up = Gauge("bmq_up", "1 while the streaming query runs, else 0.", registry=self._registry)
 
     def start(self) -> None:
-        """Serve `/metrics` until `stop`.
+        """Serve `/metrics` and `/health` until `stop`.
 
         Raises
         ------
@@ -89,13 +105,16 @@ class Metrics:
             If the port cannot be bound.
         """
         try:
-            self._server, _ = start_http_server(self.port, self._host, self._registry)
+            family, *_ = socket.getaddrinfo(self._host, self.port, type=socket.SOCK_STREAM)[0]
+            server = type("_Server", (ThreadingWSGIServer,), {"address_family": family})
+            self._server = make_server(self._host, self.port, self._answer, server, handler_class=_SilentHandler)
         except OSError as error:
             raise SetupError(
                 f"Metrics cannot be served at {self._host}:{self.port}: {error.strerror}. "
                 "Stop what listens there, or set another port under [metrics] in the configuration."
             ) from error
         self.port = self._server.server_port
+        threading.Thread(target=self._server.serve_forever, name="bmq-metrics", daemon=True).start()
 
     def stop(self) -> None:
         """Stop serving and free the port; do nothing if the server does not run."""
@@ -110,8 +129,9 @@ class Metrics:
             self._totals.add(batch)
 
     def batch(self, seconds: float) -> None:
-        """Record how long a micro-batch took."""
+        """Record how long a micro-batch took, and that it has ended now."""
         self._batch_seconds.observe(seconds)
+        self.health.batch()
 
     def lag(self, feed: str, partition: int, records: int) -> None:
         """Record how many records of a partition are still unread."""
@@ -120,10 +140,32 @@ class Metrics:
     def running(self) -> None:
         """Show that the streaming query runs."""
         self._up.set(1)
+        self.health.running()
 
     def ended(self) -> None:
         """Show that the streaming query no longer runs, because it failed or was stopped."""
         self._up.set(0)
+        self.health.ended()
+
+    def _age(self) -> float:
+        age = self.health.state().last_batch_age_seconds
+        return float("nan") if age is None else age
+
+    def _answer(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        path = environ["PATH_INFO"]
+        if not path.startswith("/health"):
+            shown: Iterable[bytes] = self._show(environ, start_response)
+            return shown
+        status, body = answer(self.health, path)
+        start_response(f"{status.value} {status.phrase}", [("Content-Type", "application/json")])
+        return [body]
+
+
+class _SilentHandler(WSGIRequestHandler):
+    """Does not log each request."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Do nothing."""
 
 
 class _TotalsCollector(Collector):
