@@ -286,7 +286,10 @@ def test_the_doctor_fails_a_control_topic_of_two_partitions(bmq: Bmq, config: Pa
 @pytest.mark.parametrize(
     ("written", "says"),
     [
-        ("{", "cannot be read"),
+        ("{", "bmq.json in checkpoint"),
+        ("[]", "is damaged (Expected `object`, got `array`)"),
+        ('{"format": "4"}', "is damaged (Expected `int`, got `str`"),
+        (f'{{"format":{FORMAT}}}', "missing required field `shards`"),
         ('{"format": 0}', f"has format 0, and this version reads {FORMAT}"),
         (
             f'{{"format":{FORMAT},"shards":9,"start_offsets":{{}},"control_end":0,"feeds":{{}}}}',
@@ -304,6 +307,15 @@ def test_the_doctor_fails_a_checkpoint_that_does_not_fit(written: str, says: str
     (failure,) = [line for line in result.stdout.splitlines() if line.startswith("fail")]
     assert failure.startswith("fail  checkpoint: ")
     assert says in failure
+
+
+def test_the_doctor_fails_sparks_files_without_the_file_that_binds_them(bmq: Bmq, tmp_path: Path) -> None:
+    (tmp_path / "checkpoint/offsets").mkdir(parents=True)
+
+    result = bmq("doctor")
+
+    assert result.exit_code == 1
+    assert "has no bmq.json, but Spark's files are there (offsets)" in result.stdout
 
 
 def test_the_doctor_fails_a_kafka_that_does_not_answer(bmq: Bmq, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,14 +3,12 @@
 Changes nothing, except that it downloads missing jars, as the service does at its start.
 """
 
-import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-import msgspec
 import typer
 
 from bmq.broker.ivy import pyspark_version, require_pyspark
@@ -167,7 +165,7 @@ def _topic(what: str, name: str, partitions: dict[str, int]) -> Finding:
 
 def _checkpoint(config: Config) -> str:
     # Not at the top: it imports Spark, which would delay the earlier findings.
-    from bmq.job.checkpoint import FORMAT, Origin, must_fit
+    from bmq.job.checkpoint import FILE, SPARKS_FILES, must_be_new, must_fit, read_origin
 
     location = config.job.checkpoint
     scheme, colon, path = location.partition(":")
@@ -177,23 +175,17 @@ def _checkpoint(config: Config) -> str:
     nearest = next(place for place in [folder, *folder.parents] if place.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
         raise ConfigError(f"{folder} cannot be written ({nearest} forbids it). Name another folder as job.checkpoint.")
-    written = folder / "bmq.json"
+    written = folder / FILE
     if not written.exists():
+        must_be_new([name for name in SPARKS_FILES if (folder / name).exists()], location)
         return f"{location}: new; readings are taken from the {config.job.starting_offsets} offsets on"
     try:
-        found = json.loads(written.read_bytes()).get("format")
-        if found != FORMAT:
-            raise StateError(
-                f"{location} has format {found}, and this version reads {FORMAT}. "
-                "Run the version that made it, or name a new folder as job.checkpoint."
-            )
-        origin = msgspec.json.decode(written.read_bytes(), type=Origin)
-    except (OSError, ValueError) as error:
-        raise StateError(
-            f"{written} cannot be read ({error}). Bring it back, or name a new folder as job.checkpoint."
-        ) from error
+        text = written.read_bytes()
+    except OSError as error:
+        raise StateError(f"{written} cannot be read ({error}). Give this user the right to.") from error
+    origin = read_origin(text, location)
     must_fit(origin, location, config.job.shards, config.feed_records())
-    return f"{location}: format {FORMAT}, {origin.shards} shards"
+    return f"{location}: {origin.shards} shards"
 
 
 def _metrics_port(port: int) -> str:

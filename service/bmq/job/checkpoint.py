@@ -7,7 +7,7 @@ number of shards, a shard would look for streams in the wrong state. With anothe
 would mistake one field's values for another's.
 """
 
-import json
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -19,7 +19,9 @@ from bmq.records import Feed
 
 FORMAT = 4
 _READABLE = (3, FORMAT)  # 3 has no `delivery_id`
-_FILE = "bmq.json"
+FILE = "bmq.json"
+SPARKS_FILES = ("commits", "metadata", "offsets", "state")  # beside it, as soon as the streaming query has begun
+_WAY_OUT = "or set job.checkpoint to a new folder: the queries come back from the control topic."
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -44,6 +46,45 @@ class Origin(msgspec.Struct, frozen=True):
     format: int = FORMAT
 
 
+class _Format(msgspec.Struct):
+    """What every format of the file has."""
+
+    format: int
+
+
+def read_origin(text: bytes, location: str) -> Origin:
+    """Return the origin that the file of a checkpoint holds.
+
+    Raises
+    ------
+    StateError : it is damaged, or has another format.
+    """
+    try:
+        found = msgspec.json.decode(text, type=_Format).format
+        if found in _READABLE:
+            return msgspec.structs.replace(msgspec.json.decode(text, type=Origin), format=FORMAT)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise StateError(
+            f"{FILE} in checkpoint {location} is damaged ({error}). Restore it from a copy, {_WAY_OUT}"
+        ) from error
+    raise StateError(
+        f"checkpoint {location} has format {found}, and this version reads {FORMAT}. Run the version that made it, "
+        f"{_WAY_OUT}"
+    )
+
+
+def must_be_new(found: Sequence[str], location: str) -> None:
+    """Raise StateError if the file is absent where Spark's own files are there: ``found`` names them.
+
+    To bind them anew would give them other start offsets and transactional ids: events would be lost, or come twice.
+    """
+    if found:
+        raise StateError(
+            f"checkpoint {location} has no {FILE}, but Spark's files are there ({', '.join(found)}): somebody has "
+            f"deleted it. Restore it from a copy, {_WAY_OUT}"
+        )
+
+
 class CheckpointFolder:
     """Reads and writes the file, on the file system that Hadoop finds for the checkpoint's address."""
 
@@ -51,8 +92,8 @@ class CheckpointFolder:
         self._location = location
         jvm: Any = spark._jvm
         self._jvm = jvm
-        self._path = jvm.org.apache.hadoop.fs.Path(location, _FILE)
-        self._new_path = jvm.org.apache.hadoop.fs.Path(location, f"{_FILE}.new")
+        self._path = jvm.org.apache.hadoop.fs.Path(location, FILE)
+        self._new_path = jvm.org.apache.hadoop.fs.Path(location, f"{FILE}.new")
         hadoop = spark._jsc.hadoopConfiguration()
         self._file_system = self._path.getFileSystem(hadoop)
 
@@ -61,29 +102,26 @@ class CheckpointFolder:
 
         Raises
         ------
-        StateError : the file is damaged, or has another format.
+        StateError : the file is damaged, has another format, or is gone and Spark's files are there.
         """
         there = [path for path in (self._path, self._new_path) if self._file_system.exists(path)]
         if not there:
+            folder = self._path.getParent()
+            must_be_new(
+                [
+                    name
+                    for name in SPARKS_FILES
+                    if self._file_system.exists(self._jvm.org.apache.hadoop.fs.Path(folder, name))
+                ],
+                self._location,
+            )
             return None
         stream = self._file_system.open(there[0])
         try:
             text = self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
         finally:
             stream.close()
-        try:
-            found = json.loads(text).get("format")
-        except ValueError as error:
-            raise StateError(
-                f"{_FILE} in checkpoint {self._location} is no JSON ({error}): the checkpoint is damaged. Restore it "
-                "from a copy, or set job.checkpoint to a new folder: the queries come back from the control topic."
-            ) from error
-        if found not in _READABLE:
-            raise StateError(
-                f"checkpoint {self._location} has format {found}, and this version reads {FORMAT}. Run the version "
-                "that made it, or set job.checkpoint to a new folder: the queries come back from the control topic."
-            )
-        return msgspec.structs.replace(msgspec.json.decode(text, type=Origin), format=FORMAT)
+        return read_origin(text.encode(), self._location)
 
     def write(self, origin: Origin) -> None:
         """Write the origin to a second file first, so that after a crash at least one of the two files is whole.

@@ -3,10 +3,11 @@
 import dataclasses
 from typing import Any
 
+import msgspec
 import pytest
 
-from bmq.errors import ConfigError
-from bmq.job.checkpoint import Origin, bound_options, must_fit
+from bmq.errors import ConfigError, StateError
+from bmq.job.checkpoint import FORMAT, Origin, bound_options, must_be_new, must_fit, read_origin
 from bmq.records import Feed, Format, IndexKind, TimeUnit
 
 FEED = Feed("plane", "plane", "id", ("x", "y"), event_time="ts", attributes=("group", "kind"), max_lateness_ms=5_000)
@@ -63,3 +64,45 @@ def test_an_option_that_the_state_is_about_must_stay(changed: dict[str, Any], me
 )
 def test_what_only_says_what_comes_next_may_change(changed: dict[str, Any]) -> None:
     must_fit(ORIGIN, "var/c", 4, {"plane": dataclasses.replace(FEED, **changed)})
+
+
+def test_what_was_written_is_read_and_the_format_before_it_too() -> None:
+    written = msgspec.json.encode(ORIGIN)
+    before = written.replace(f'"format":{FORMAT}'.encode(), f'"format":{FORMAT - 1}'.encode())
+
+    assert read_origin(written, "var/c") == ORIGIN
+    assert before != written
+    assert read_origin(before, "var/c") == ORIGIN
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"{",
+        b"null",
+        b"[]",
+        b"4",
+        b'"x"',
+        b"\xff\xfe",
+        b"{}",
+        b'{"format": null}',
+        b'{"format": 4}',
+        b'{"format": 4.5}',
+    ],
+)
+def test_a_damaged_file_is_refused_with_the_way_out(text: bytes) -> None:
+    with pytest.raises(StateError, match=r"bmq.json in checkpoint var/c is damaged .*Restore it from a copy, or set"):
+        read_origin(text, "var/c")
+
+
+@pytest.mark.parametrize("found", [0, FORMAT - 2, FORMAT + 1, -1])
+def test_another_format_is_refused_by_number(found: int) -> None:
+    with pytest.raises(StateError, match=rf"has format {found}, and this version reads {FORMAT}"):
+        read_origin(f'{{"format": {found}}}'.encode(), "var/c")
+
+
+def test_sparks_files_alone_are_no_new_checkpoint() -> None:
+    must_be_new([], "var/c")
+    with pytest.raises(StateError, match=r"has no bmq.json, but Spark's files are there \(commits, offsets\)"):
+        must_be_new(["commits", "offsets"], "var/c")
