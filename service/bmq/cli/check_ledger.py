@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from bmq.cli.target import BootstrapOption, ConfigOption, find_target
+from bmq.cli.terminal import show_line
 from bmq.client.ledger import Report
 
 
@@ -41,10 +42,10 @@ def check_ledger(
     with find_target(config, bootstrap).client() as client:
         report = client.check_ledger(topic or (), from_beginning=from_beginning)
     if as_json:
-        typer.echo(json.dumps(asdict(report) | {"is_whole": report.is_whole}, ensure_ascii=False))
+        show_line(json.dumps(asdict(report) | {"is_whole": report.is_whole}, ensure_ascii=False))
     else:
         for line in _lines(report):
-            typer.echo(line)
+            show_line(line)
     if not report.is_whole:
         raise typer.Exit(1)
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from bmq.cli.target import BootstrapOption, ConfigOption, find_target
+from bmq.cli.terminal import show_line
 
 
 def events(
@@ -31,6 +32,6 @@ def events(
         try:
             for event, value in islice(found, limit):
                 for line in [value.decode()] if as_json else event.lines():
-                    typer.echo(line)
+                    show_line(line)
         except KeyboardInterrupt:
             return

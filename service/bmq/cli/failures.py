@@ -8,6 +8,7 @@ import typer
 from confluent_kafka import KafkaException
 from typer.core import TyperGroup
 
+from bmq.cli.terminal import show_lines
 from bmq.errors import ServiceError
 
 
@@ -48,4 +49,4 @@ def debugging() -> bool:
 def _say(sentence: str) -> None:
     if debugging():
         typer.echo(traceback.format_exc(), err=True)
-    typer.echo(f"bmq: {sentence}", err=True)
+    show_lines(f"bmq: {sentence}", err=True)

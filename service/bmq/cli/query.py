@@ -11,6 +11,7 @@ from rich.table import Table
 
 from bmq.cli.features import read_features
 from bmq.cli.target import BootstrapOption, ConfigOption, Target, find_target
+from bmq.cli.terminal import plain, show_line, show_lines
 from bmq.client.client import REPLY_TIMEOUT_SECONDS, StandingQuery
 from bmq.client.messages import Member, ReplyMessage
 from bmq.errors import ControlCode, ControlError, ServiceError
@@ -110,7 +111,7 @@ def list_queries(as_json: Json = False, config: ConfigOption = None, bootstrap: 
         queries = sorted(client.queries().values(), key=lambda query: query.query_id)
     if as_json:
         for query in queries:
-            typer.echo(json.dumps(_as_json(query), ensure_ascii=False))
+            show_line(json.dumps(_as_json(query), ensure_ascii=False))
     else:
         _print_table(queries)
 
@@ -140,13 +141,16 @@ def show(
         )
     if as_json:
         inside = None if members is None else [msgspec.to_builtins(member) for member in members]
-        typer.echo(json.dumps(_as_json(query) | {"inside": inside}, ensure_ascii=False))
+        show_line(json.dumps(_as_json(query) | {"inside": inside}, ensure_ascii=False))
         return
     definition = _definition(query)
-    text = definition if isinstance(definition, str) else json.dumps(definition, indent=2, ensure_ascii=False)
-    typer.echo(f"{text}\n{_answer(query)}")
+    if isinstance(definition, str):
+        show_line(definition)
+    else:
+        show_lines(json.dumps(definition, indent=2, ensure_ascii=False))
+    show_line(_answer(query))
     for line in _inside(_kind(definition), members):
-        typer.echo(line)
+        show_line(line)
 
 
 def _validate(target: Target, query_id: str, definition: bytes) -> None:
@@ -172,16 +176,16 @@ def _validate(target: Target, query_id: str, definition: bytes) -> None:
 
 
 def _say_published(query_id: str, offset: int) -> None:
-    typer.echo(f"published: {query_id}, control offset {offset}")
+    show_line(f"published: {query_id}, control offset {offset}")
 
 
 def _say_reply(reply: ReplyMessage) -> None:
     if reply.status == "rejected" and reply.error is not None:
-        raise ServiceError(f"{reply.query_id} was rejected: {reply.error.code}: {reply.error.message}")
+        raise ServiceError(plain(f"{reply.query_id} was rejected: {reply.error.code}: {reply.error.message}"))
     version = "" if reply.version is None else f", version {reply.version}"
-    typer.echo(f"{reply.status}: {reply.query_id}{version}")
+    show_line(f"{reply.status}: {reply.query_id}{version}")
     if reply.error is not None:
-        typer.echo(f"Its events go to the events topic: {reply.error.message}", err=True)
+        show_line(f"Its events go to the events topic: {reply.error.message}", err=True)
 
 
 def _parsed(definition: bytes) -> Any:
@@ -240,7 +244,7 @@ def _print_table(queries: list[StandingQuery]) -> None:
     table = Table("ID", "STATUS", "VERSION", "KIND", "FEED", "REGION", "STREAMS", box=None, pad_edge=False)
     for query in queries:
         version = "" if query.reply is None or query.reply.version is None else str(query.reply.version)
-        table.add_row(query.query_id, query.status, version, *_summary(_definition(query)))
+        table.add_row(*map(plain, (query.query_id, query.status, version, *_summary(_definition(query)))))
     # A file or a pipe has no width, so the lines must not be cut.
     console = Console(markup=False, width=None if sys.stdout.isatty() else 1_000)
     console.print(table)

@@ -17,6 +17,7 @@ from bmq.broker.broker import Broker
 from bmq.broker.ports import require_free
 from bmq.cli.failures import debugging
 from bmq.cli.target import BROKER_PORT, USUAL_CONFIG
+from bmq.cli.terminal import plain
 from bmq.config import load_config
 from bmq.errors import SetupError
 
@@ -131,11 +132,17 @@ def _is_free(port: int) -> bool:
     return True
 
 
+class _PlainFormatter(logging.Formatter):
+    """Writes each message on one line, whatever is in it; a traceback has lines of its own."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return plain(super().formatMessage(record))
+
+
 def _log_to_stderr() -> None:
-    logging.basicConfig(
-        level=logging.DEBUG if debugging() else logging.INFO,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
+    handler = logging.StreamHandler()
+    handler.setFormatter(_PlainFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.DEBUG if debugging() else logging.INFO, handlers=[handler])
     # Their INFO lines are for their own developers.
     for chatty in ("py4j", "bmq.kafka"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
