@@ -222,6 +222,26 @@ def test_a_broken_ledger_exits_with_1_and_names_query_and_stream(bmq: Bmq, place
     assert json.loads(bmq("check-ledger", "--json").stdout)["is_whole"] is False
 
 
+@pytest.mark.parametrize(
+    ("delivery", "options", "code"),
+    [
+        ("at_least_once", (), 0),
+        ("at_least_once", ("--strict",), 1),
+        ("exactly_once", (), 1),
+    ],
+)
+def test_repeats_fail_unless_the_delivery_allows_them(
+    bmq: Bmq, place: Place, monkeypatch: pytest.MonkeyPatch, delivery: str, options: tuple[str, ...], code: int
+) -> None:
+    write(place, place.topics.events, [event_record(1, "+"), event_record(1, "+"), event_record(2, "-")])
+    monkeypatch.setenv("BMQ_JOB__DELIVERY", delivery)
+
+    result = bmq("check-ledger", *options)
+
+    assert result.exit_code == code
+    assert "0 faults, 1 repeats" in result.stdout
+
+
 def test_a_first_minus_is_broken_only_from_the_beginning(bmq: Bmq, place: Place) -> None:
     write(place, place.topics.events, [event_record(1, "-")])
 

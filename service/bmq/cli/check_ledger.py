@@ -29,6 +29,9 @@ def check_ledger(
             show_default=False,
         ),
     ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail on repeats, even if the configured delivery allows them.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write the report as one JSON object.")] = False,
     config: ConfigOption = None,
     bootstrap: BootstrapOption = None,
@@ -36,17 +39,19 @@ def check_ledger(
     """Read all events that are there now, and report what breaks the ledger; exit code 1 if anything does.
 
     For each query and stream the signs must alternate, as for each band join and pair of streams, and no event may
-    come twice. One that comes again with the same id and content is what delivery at least once allows after a crash;
-    it is counted on its own.
+    come twice. One that comes again with the same id and content is a repeat. With job.delivery = "at_least_once" a
+    crash may leave repeats, and they alone are no failure.
     """
-    with find_target(config, bootstrap).client() as client:
+    target = find_target(config, bootstrap)
+    with target.client() as client:
         report = client.check_ledger(topic or (), from_beginning=from_beginning)
     if as_json:
         show_line(json.dumps(asdict(report) | {"is_whole": report.is_whole}, ensure_ascii=False))
     else:
         for line in _lines(report):
             show_line(line)
-    if not report.is_whole:
+    may_repeat = target.config is not None and target.config.job.delivery == "at_least_once" and not strict
+    if report.n_faults or (report.n_repeats and not may_repeat):
         raise typer.Exit(1)
 
 
