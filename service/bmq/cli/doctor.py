@@ -16,7 +16,7 @@ from bmq.broker.jars import broker_jars, spark_jars
 from bmq.broker.java import find_java
 from bmq.broker.ports import require_free
 from bmq.cli.target import BootstrapOption, ConfigOption, find_target
-from bmq.cli.terminal import show_line
+from bmq.cli.terminal import plain
 from bmq.config import Config
 from bmq.errors import ConfigError, ServiceError, SetupError, StateError
 from bmq.kafka_io.topics import Topics
@@ -52,7 +52,7 @@ def doctor(config: ConfigOption = None, bootstrap: BootstrapOption = None) -> No
     for finding in examine(target.config, servers):
         failed |= finding.level is Level.FAIL
         level = typer.style(f"{finding.level:<4}", fg=_COLORS[finding.level])
-        show_line(f"{level}  {finding.what}: {finding.text}")
+        typer.echo(f"{level}  {plain(f'{finding.what}: {finding.text}')}")
     if failed:
         raise typer.Exit(1)
 
