@@ -92,6 +92,7 @@ def run_service(
         service.wait()
         batches = progress_of(service.streaming_query)
     else:
+        service.wait_until_running()
         print("running", flush=True)
         batches = follow(service.streaming_query) if pipeline == "follow" else last_batches(service.streaming_query)
     service.stop()

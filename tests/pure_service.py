@@ -151,7 +151,7 @@ class PureService:
         return self._records(self._plan.feeds[feed].topic, partition, first, [None] * len(values), values)
 
     def _records(self, topic: str, partition: int, first: int, keys: Values, values: Values) -> list[pa.RecordBatch]:
-        """Return the columns of Spark's Kafka source, as at most one batch."""
+        """Return the columns of Kafka records, as at most one batch."""
         n = len(values)
         if not n:
             return []

@@ -8,11 +8,13 @@ Knows processes, sockets and files, but not what such a process does.
 
 import fcntl
 import os
+import socket
+import stat
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Client, Connection
 from pathlib import Path
@@ -24,7 +26,13 @@ START_SECONDS = 120.0
 
 WATCH_SECONDS = 1.0  # how long a process outlives its owner
 
+# Bytes. The path of a Unix socket has at most 107 on Linux and 103 on macOS, and Spark adds up to 60 to its folder.
+LONGEST_FOLDER = 45
+
 _PAUSE_SECONDS = 0.01
+
+
+_OWNER_ENDED = "The process that starts the Python workers has ended. The batch runs again with new ones."
 
 
 class OwnerEnded(SetupError):
@@ -52,7 +60,7 @@ def owner_of_worker() -> int:
     """
     parent = os.getppid()
     if _Daemon.pid not in {None, parent}:
-        raise OwnerEnded("The process that starts the Python workers has ended. The batch runs again with new ones.")
+        raise OwnerEnded(_OWNER_ENDED)
     return parent
 
 
@@ -65,18 +73,26 @@ def has_ended(owner: int) -> bool:
     return False
 
 
+def socket_folder() -> str:
+    """Return the folder for sockets and what holds them: the one for temporary files, unless its name is too long."""
+    usual = tempfile.gettempdir()
+    return usual if len(os.fsencode(usual)) < LONGEST_FOLDER else "/tmp"  # noqa: S108 - whoever uses it makes a private one
+
+
 def address_of(name: str, owner: int) -> str:
     """Return the address of an owner's process.
 
     Raises
     ------
-    SetupError : the folder is somebody else's.
+    SetupError : others can write to the folder. They could make this user run what they like.
     """
-    folder = Path(tempfile.gettempdir()) / f"bmq-{os.getuid()}"
+    folder = Path(socket_folder()) / f"bmq-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    if folder.stat().st_uid != os.getuid():
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
         raise SetupError(
-            f"The folder {folder} belongs to another user, who could read and write all events. Remove it."
+            f"{folder} must be a folder of this user that nobody else can open, and it is not. Remove it, or set "
+            "TMPDIR to a folder that is short and yours."
         )
     return str(folder / f"{name}-{owner}")
 
@@ -100,7 +116,7 @@ def start_once(module: str, address: str, owner: int) -> None:
         subprocess.Popen(command, pass_fds=[lock.fileno()], start_new_session=True)
 
 
-def connect(address: str, start: Callable[[], None], what: str) -> Connection:
+def connect(address: str, owner: int, start: Callable[[], None], what: str) -> Connection:
     """Return a connection to the process at an address; call ``start`` again and again until it listens.
 
     Parameters
@@ -110,28 +126,79 @@ def connect(address: str, start: Callable[[], None], what: str) -> Connection:
     Raises
     ------
     SetupError : it did not start within START_SECONDS.
+    OwnerEnded : the owner has ended, so that nothing may start for it any more.
     """
     deadline = time.monotonic() + START_SECONDS
     while True:
         with suppress(ConnectionError, FileNotFoundError):
             return Client(address, "AF_UNIX")
+        if has_ended(owner):
+            raise OwnerEnded(_OWNER_ENDED)
         if time.monotonic() > deadline:
             raise SetupError(f"The {what} did not start within {START_SECONDS:.0f} s. Look at the log above.")
         start()
         time.sleep(_PAUSE_SECONDS)
 
 
+class Door:
+    """A socket that listens at an address for its process, until the owner has ended or somebody removed the address.
+
+    A process that cannot be reached any more must end: others start another one in its place.
+    """
+
+    def __init__(self, address: str, owner: int) -> None:
+        Path(address).unlink(missing_ok=True)  # of a process that was killed
+        self._owner = owner
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.bind(address)
+        self._socket.listen(64)
+        self._socket.settimeout(WATCH_SECONDS)
+        self._place = _Place(address)
+
+    def visits(self) -> Iterator[Connection | None]:
+        """Yield each connection, and None after each WATCH_SECONDS without one; remove the address at the end."""
+        while not has_ended(self._owner) and self._place.is_ours():
+            try:
+                accepted, _ = self._socket.accept()
+            except TimeoutError:
+                yield None
+                continue
+            accepted.setblocking(True)
+            with Connection(accepted.detach()) as connection:
+                yield connection
+        self._place.leave()
+
+    def close(self) -> None:
+        """Close it in this process, and leave it to another one that was forked."""
+        self._socket.close()
+
+
+class _Place:
+    """A file that this process has made."""
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(path)
+        self._inode = self._path.stat().st_ino
+
+    def is_ours(self) -> bool:
+        with suppress(OSError):
+            return self._path.stat().st_ino == self._inode
+        return False
+
+    def leave(self) -> None:
+        """Remove the file and its lock, and their folder if nobody else uses it."""
+        if not self.is_ours():
+            return
+        for file in (self._path, Path(f"{self._path}.lock")):
+            file.unlink(missing_ok=True)
+        with suppress(OSError):  # others are in it
+            self._path.parent.rmdir()
+
+
 def end_with(owner: int, address: str) -> None:
-    """Wait until the owner has ended; then remove the files of this process, and end it."""
-    while not has_ended(owner):
+    """Wait until the owner has ended, or the file at the address is gone; then end this process."""
+    place = _Place(address)
+    while not has_ended(owner) and place.is_ours():
         time.sleep(WATCH_SECONDS)
-    remove_address(address)
+    place.leave()
     os._exit(0)
-
-
-def remove_address(address: str) -> None:
-    """Remove the files at an address, and their folder if nobody else uses it."""
-    for file in (address, f"{address}.lock"):
-        Path(file).unlink(missing_ok=True)
-    with suppress(OSError):  # others are in it
-        Path(address).parent.rmdir()

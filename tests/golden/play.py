@@ -264,7 +264,7 @@ class _Sources:
         return rows[::-1]
 
     def _records(self, topic: str, partition: int, records: Sequence[Record]) -> list[pa.RecordBatch]:
-        """Return the columns of Spark's Kafka source, as at most one batch."""
+        """Return the columns of Kafka records, as at most one batch."""
         n = len(records)
         if not n:
             return []

@@ -57,7 +57,7 @@ class World:
             delivery_id="bmq-test",
             markers_topic=None,
         )
-        return TopicsReader(SourceSettings(plan, (self.topic,), {self.topic: starts or {0: 0}}, 1000, 2, on_loss))
+        return TopicsReader(SourceSettings(plan, {self.topic: starts or {0: 0}}, 1000, 2, on_loss))
 
     def send(self, n: int, first: int = 0, partition: int = 0) -> None:
         """Send readings whose event times are ``first``, ``first`` + 1, …"""

@@ -21,6 +21,7 @@ from bmq.job.nursery import home_address, nursery_address
 from bmq.job.received import Row
 from bmq.job.replicas import Head
 from bmq.job.shard_task import ShardBatch
+from bmq.owned_process import OwnerEnded
 from bmq.records import NEVER, Feed, Readings
 from bmq.wire.control import parse_command
 from bmq.wire.frames import pack_commands, pack_readings
@@ -199,3 +200,27 @@ def _is_gone(pid: int) -> bool:
     """Whether a process has ended; one that nobody has waited for yet has, too."""
     state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout
     return not state.strip() or state.startswith("Z")
+
+
+@pytest.mark.parametrize("whole_folder", [False, True])
+def test_a_home_whose_socket_is_gone_is_replaced(world: World, whole_folder: bool) -> None:
+    world.run(world.batch(-1, 5))
+    home, address = world.home(), Path(home_address(world.owner, 0))
+    if whole_folder:
+        address.parent.rename(address.parent.with_name(f"{address.parent.name}-gone-{home}"))
+    else:
+        address.unlink()
+
+    assert world.run(world.batch(15))["replica_rebuilds"] == 1
+    assert world.events() == [("+", 5.0), ("-", 15.0)]
+    wait_until(lambda: _is_gone(home), "the end of the home that nobody can reach")
+
+
+def test_nothing_starts_for_an_owner_that_has_ended(world: World) -> None:
+    batch = world.batch(5)
+    os.kill(world.owner, signal.SIGKILL)
+    os.waitpid(world.owner, 0)
+
+    with pytest.raises(OwnerEnded):
+        run_at_home(batch, world.store)
+    assert not _pgrep("-f", f"spare_nursery {nursery_address(world.owner)} ")

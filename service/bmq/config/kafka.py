@@ -14,6 +14,7 @@ _SERVERS = re.compile(r"[^\s,]+:\d+(,[^\s,]+:\d+)*")
 # The service sets these; the address has an option of its own.
 _NOT_AN_OPTION = {
     "bootstrap.servers": "set kafka.bootstrap_servers",
+    "metadata.broker.list": "set kafka.bootstrap_servers",
     "auto.offset.reset": "set job.starting_offsets",
     "enable.auto.commit": "leave it out, offsets are in the checkpoint",
     "group.id": "leave it out, every client has a group of its own",

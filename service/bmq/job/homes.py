@@ -13,7 +13,6 @@ the replica with it; the task fails, and the next one finds a new home. Either w
 """
 
 import pickle
-import socket
 import traceback
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from bmq.errors import ServiceError, SetupError
 from bmq.job.nursery import home_address, nursery_address
 from bmq.job.replicas import Store
 from bmq.job.shard_task import ShardBatch, run_shard
-from bmq.owned_process import WATCH_SECONDS, connect, has_ended, start_once
+from bmq.owned_process import START_SECONDS, Door, connect, start_once
 
 
 class HomeEnded(SetupError):
@@ -34,7 +33,7 @@ class HomeEnded(SetupError):
 
 
 class HomeFailed(ServiceError):
-    """A batch failed in the home of its shard, by an error that cannot travel; the message has its traceback."""
+    """A batch failed in the home of its shard, by an error that cannot travel; the note has its traceback."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,40 +66,36 @@ def run_at_home(batch: ShardBatch, store: Store) -> str:
     HomeEnded : the home has ended meanwhile.
     Exception : what the home or the store raised.
     """
-    shard = batch.shard
-    with _connect(batch.owner, shard) as connection:
-        connection.send(batch)
+    with _connect(batch.owner, batch.shard) as connection:
+        say: object = batch
         while True:
             try:
+                connection.send(say)
                 message = connection.recv()
             except (EOFError, OSError) as error:
                 raise HomeEnded(
-                    f"The process of shard {shard} has ended. The batch runs again in a new one."
+                    f"The process of shard {batch.shard} has ended in the middle of a batch; the log above says how. "
+                    "Nothing of the batch counts, and it runs again."
                 ) from error
             match message:
                 case StoreCall(method, arguments):
-                    connection.send(getattr(store, method)(*arguments))
+                    say = getattr(store, method)(*arguments)
                 case Finished(counters):
                     return counters
                 case Failed(failure):
                     raise failure
 
 
-def serve_home(listener: socket.socket, owner: int) -> None:
+def serve_home(door: Door) -> None:
     """Run the batches of a shard, one after the other, until the owner has ended."""
-    listener.settimeout(WATCH_SECONDS)
-    while not has_ended(owner):
-        try:
-            accepted, _ = listener.accept()
-        except TimeoutError:
-            continue
-        accepted.setblocking(True)
-        with Connection(accepted.detach()) as connection, suppress(EOFError, OSError):
-            connection.send(_run(connection.recv(), connection))
+    for connection in door.visits():
+        if connection is not None:
+            with suppress(EOFError, OSError):
+                connection.send(_run(connection.recv(), connection))
 
 
 def _connect(owner: int, shard: int) -> Connection:
-    return connect(home_address(owner, shard), lambda: _have_made(owner, shard), f"process of shard {shard}")
+    return connect(home_address(owner, shard), owner, lambda: _have_made(owner, shard), f"process of shard {shard}")
 
 
 def _have_made(owner: int, shard: int) -> None:
@@ -109,7 +104,8 @@ def _have_made(owner: int, shard: int) -> None:
     try:
         with Client(nursery, "AF_UNIX") as connection:
             connection.send(shard)
-            connection.recv()
+            if connection.poll(START_SECONDS):
+                connection.recv()
     except (ConnectionError, FileNotFoundError, EOFError):
         start_once("bmq.job.spare_nursery", nursery, owner)
 
@@ -162,6 +158,8 @@ def _travelling(error: Exception) -> Exception:
     try:
         pickle.loads(pickle.dumps(error))  # noqa: S301 - just made here
     except Exception:
-        return HomeFailed(text)
-    error.add_note(text)
-    return error
+        kept: Exception = HomeFailed(f"{type(error).__name__}: {error}")
+    else:
+        kept = error
+    kept.add_note(text)
+    return kept

@@ -6,30 +6,30 @@ A home is forked from here and not from a worker, because the threads of a worke
 the nursery was killed, a worker starts another one (`job.spare_nursery`). All of them end with the daemon.
 """
 
+import logging
 import os
 import signal
-import socket
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
-from pathlib import Path
 
-from bmq.owned_process import WATCH_SECONDS, address_of, has_ended, remove_address
+from bmq.owned_process import WATCH_SECONDS, Door, address_of
 
-Serve = Callable[[socket.socket, int], None]  # what a home does: listener, owner
+Serve = Callable[[Door], None]  # what a home does
+
+_log = logging.getLogger(__name__)
 
 
 def fork_nursery(owner: int, serve: Serve) -> None:
     """Fork the nursery of this process, its owner; it listens when this returns."""
-    address = nursery_address(owner)
-    listener = listen(address)
+    door = Door(nursery_address(owner), owner)
     if os.fork() == 0:
         with _no_return():
             _become_a_server()
-            run_nursery(owner, address, listener, serve)
-    listener.close()
+            Nursery(owner, door, serve).run()
+    door.close()
 
 
 def nursery_address(owner: int) -> str:
@@ -42,75 +42,68 @@ def home_address(owner: int, shard: int) -> str:
     return address_of(f"shard{shard}", owner)
 
 
-def run_nursery(owner: int, address: str, listener: socket.socket, serve: Serve) -> None:
-    """Fork a home for each shard that a worker names, until the owner has ended; then end the process."""
-    with _no_return():
-        _Nursery(owner, listener, serve).run()
-        remove_address(address)
-
-
-class _Nursery:
+class Nursery:
     """Forks a home for each shard that is named, unless it lives."""
 
-    def __init__(self, owner: int, listener: socket.socket, serve: Serve) -> None:
+    def __init__(self, owner: int, door: Door, serve: Serve) -> None:
         self._owner = owner
-        self._listener = listener
+        self._door = door
         self._serve = serve
         self._homes: dict[int, int] = {}  # shard -> process id
 
     def run(self) -> None:
-        self._listener.settimeout(WATCH_SECONDS)
-        while not has_ended(self._owner):
-            self._forget_ended()
-            try:
-                accepted, _ = self._listener.accept()
-            except TimeoutError:
+        """Answer until the owner has ended."""
+        for connection in self._door.visits():
+            self._note_ends()
+            if connection is None:
                 continue
-            accepted.setblocking(True)
-            with Connection(accepted.detach()) as connection, suppress(EOFError, OSError):
-                shard = int(connection.recv())
-                self._forget_ended()
-                if shard not in self._homes:
-                    self._homes[shard] = self._fork(shard, connection)
-                connection.send(True)
+            with suppress(EOFError, OSError):
+                if connection.poll(WATCH_SECONDS):  # whoever connects sends at once
+                    self._make(int(connection.recv()), connection)
+
+    def _make(self, shard: int, connection: Connection) -> None:
+        if shard not in self._homes:
+            self._homes[shard] = self._fork(shard, connection)
+        connection.send(True)
 
     def _fork(self, shard: int, connection: Connection) -> int:
-        address = home_address(self._owner, shard)
-        listener = listen(address)
+        door = Door(home_address(self._owner, shard), self._owner)
         home = os.fork()
         if home == 0:
             with _no_return():
-                self._listener.close()
+                self._door.close()
                 connection.close()
-                self._serve(listener, self._owner)
-                remove_address(address)
-        listener.close()
+                self._serve(door)
+        door.close()
         return home
 
-    def _forget_ended(self) -> None:
+    def _note_ends(self) -> None:
         for shard, home in list(self._homes.items()):
-            if os.waitpid(home, os.WNOHANG) != (0, 0):
+            ended, status = os.waitpid(home, os.WNOHANG)
+            if ended:
                 del self._homes[shard]
-
-
-def listen(address: str) -> socket.socket:
-    """Return a socket that listens at an address in the file system."""
-    Path(address).unlink(missing_ok=True)  # of a process that was killed
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(address)
-    listener.listen(64)
-    return listener
+                if status:
+                    code = os.waitstatus_to_exitcode(status)
+                    how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+                    _log.error(
+                        "Process %d of shard %d has ended %s. Signal 9 is often the system's, for want of memory.",
+                        home,
+                        shard,
+                        how,
+                    )
 
 
 @contextmanager
 def _no_return() -> Iterator[None]:
     """End the process behind the block: what follows is the work of the process from which it was forked."""
+    code = 1
     try:
         yield
-        os._exit(0)
+        code = 0
     except BaseException:
         traceback.print_exc()
-        os._exit(1)
+    finally:
+        os._exit(code)
 
 
 def _become_a_server() -> None:

@@ -55,15 +55,15 @@ def _control_frames(spark: SparkSession, config: Config, origin: Origin, plan: P
     starts = {config.topics.control: {0: 0}}
     if plan.clock_topic is not None:
         starts[plan.clock_topic] = origin.clock_start
-    # Compaction and retention remove records, and a topic that was made anew begins again; neither loses a reading.
-    settings = SourceSettings(plan, tuple(starts), starts, None, 1, "continue")
+    # Compaction removes records that do not count any more. Whoever makes the control topic anew means the new commands
+    # to be read, and a service that stopped would read none; the log says which offsets are gone.
+    settings = SourceSettings(plan, starts, None, 1, "continue")
     return _frames(spark, "bmq_control", settings)
 
 
 def _reading_frames(spark: SparkSession, config: Config, origin: Origin, plan: Plan) -> DataFrame:
     settings = SourceSettings(
         plan,
-        tuple(feed.topic for feed in plan.feeds.values()),
         _by_topic(plan, origin.start_offsets),
         config.job.max_readings_per_batch,
         spark.sparkContext.defaultParallelism,

@@ -1,11 +1,11 @@
-"""A shard's state in the state store, and its replica in a worker's memory.
+"""A shard's state in the state store, and its replica in the memory of the shard's home.
 
 The store is authoritative. It holds a snapshot and, after it, a chain of entries; each entry is the delta of one batch.
 
     head ──► version v, token t                  snapshot s, pages 0..p-1
     entry s+1 ◄── entry s+2 ◄── … ◄── entry v    (each holds its own token and its parent's)
 
-A replica is a worker's copy of the state at some (version, token). If the head has the same version and token, the
+A replica is the home's copy of the state at some (version, token). If the head has the same version and token, the
 replica is used unchanged. If its token is on the chain, the entries after it are applied. Otherwise the replica is read
 anew. Tokens are random. If a task fails after it has advanced its replica, the replica's token is on no chain, so it is
 never mistaken for the state, not even if the retry reaches the same version.

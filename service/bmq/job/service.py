@@ -2,13 +2,12 @@
 
 service = Service(config, "localhost:9092")
 service.start()
-service.wait()      # returns after stop(), raises if the streaming query fails
+service.wait()      # says when it runs; returns after stop(), raises if the streaming query fails
 """
 
 import logging
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from uuid import uuid4
@@ -74,7 +73,7 @@ class Service:
         self._clock_writer: ClockWriter | None = None
 
     def start(self) -> None:
-        """Start the service; return when the streaming query runs.
+        """Start the service; return when the streaming query has begun.
 
         1. Create the missing topics.
         2. Start Spark.
@@ -119,8 +118,6 @@ class Service:
         self.metrics.health.begun()
         self._watchdog.start()  # 6
         self._broker_watch.start()
-        _wait_for_first_batch(streaming_query)
-        self.metrics.running()
         # With `available_now` the result must not depend on wall time, and the run must not be prolonged by marks.
         if plan.clock_topic is not None and config.job.trigger != "available_now":
             self._clock_writer = ClockWriter(
@@ -130,11 +127,29 @@ class Service:
                 lambda: bool(streaming_query.status["isTriggerActive"]),
             )
             self._clock_writer.start()
+
+    def wait_until_running(self) -> None:
+        """Return when the first batch has ended, there is no input for one, or the streaming query has ended.
+
+        The first batch takes some seconds, because Spark plans it and it reads the control topic. Readings that are
+        sent after it find the queries in effect that the control topic had when the batch was planned.
+        """
+        assert self.streaming_query is not None, "start() comes first"
+        assert self._listener is not None
+        while not self._listener.batch_ended.wait(FIRST_BATCH_PAUSE_SECONDS):
+            if self._stopping.is_set() or not self.streaming_query.isActive:
+                break
+            if self.streaming_query.status["message"].startswith("Waiting"):
+                break
+        if self._stopping.is_set() or not self.streaming_query.isActive:
+            return
+        self.metrics.running()
+        job = self._config.job
         _log.info(
             "Running: %d feeds, %d shards, checkpoint %s, metrics on port %d.",
-            len(plan.feeds),
-            config.job.shards,
-            config.job.checkpoint,
+            len(self._config.feeds),
+            job.shards,
+            job.checkpoint,
             self.metrics.port,
         )
 
@@ -149,6 +164,7 @@ class Service:
         try:
             # In steps: a signal that comes right before Python blocks in this call has its handler run after the call.
             with _explained():
+                self.wait_until_running()
                 while not self.streaming_query.awaitTermination(SIGNAL_SECONDS):
                     pass
         except JobFailed:
@@ -195,18 +211,6 @@ def _explained() -> Iterator[None]:
         yield
     except StreamingQueryException as error:
         raise JobFailed(failure_sentence(str(error))) from error
-
-
-def _wait_for_first_batch(streaming_query: StreamingQuery) -> None:
-    """Return when the first batch has ended, there is no input for one, or the query has failed.
-
-    Spark plans the first batch for a second, and it has all definitions of the control topic. Who sends readings when
-    the service says that it runs finds the queries in effect.
-    """
-    while streaming_query.isActive and streaming_query.lastProgress is None:
-        if streaming_query.status["message"].startswith("Waiting"):
-            return
-        time.sleep(FIRST_BATCH_PAUSE_SECONDS)
 
 
 def _bind(folder: CheckpointFolder, config: Config, topics: Topics) -> Origin:

@@ -20,13 +20,11 @@ from pyspark.sql import SparkSession
 from bmq.broker.ivy import require_pyspark
 from bmq.broker.jars import spark_jars
 from bmq.broker.java import find_java
+from bmq.owned_process import socket_folder
 
 # Records that a decode task passes to Python at once. The columns of this many fit into the processor's cache: 200,000
 # made the whole pipeline a tenth slower. Fewer gain nothing, and each Arrow batch costs a frame for every shard.
 ARROW_RECORDS = 20_000
-
-# The path of a socket has at most 107 bytes on Linux (103 on macOS), and Spark's names and ours take 55 of them.
-LONGEST_FOLDER = 45
 
 # A fixed heap with a large young generation, and the collector for throughput: frames have megabytes and live no longer
 # than the batch, and G1 treats objects of megabytes as humongous (1.4 times slower here).
@@ -135,8 +133,7 @@ def _settings(n_shards: int) -> dict[str, str]:
 @cache
 def _socket_folder() -> str:
     """Return a folder for Spark's sockets, which only this user can open: the sockets ask for no password."""
-    usual = tempfile.gettempdir()
-    folder = tempfile.mkdtemp(prefix="bmq-", dir=usual if len(usual) < LONGEST_FOLDER else "/tmp")  # noqa: S108 - mkdtemp makes it private
+    folder = tempfile.mkdtemp(prefix="bmq-", dir=socket_folder())
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 

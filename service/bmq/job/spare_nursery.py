@@ -4,16 +4,19 @@ import os
 import sys
 
 from bmq.job.homes import serve_home
-from bmq.job.nursery import listen, run_nursery
-from bmq.job.warmup import warm_up
+from bmq.job.nursery import Nursery
+from bmq.job.warmup import load_for_forks
+from bmq.owned_process import Door, has_ended
 
 
 def main(address: str, owner: int, lock: int) -> None:
     """Serve until the owner has ended; the arguments are those of `owned_process.start_once`."""
-    warm_up()
-    listener = listen(address)
+    if has_ended(owner):
+        return
+    load_for_forks()
+    door = Door(address, owner)
     os.close(lock)
-    run_nursery(owner, address, listener, serve_home)
+    Nursery(owner, door, serve_home).run()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ readings go the whole way through decoder, frames, monitor and renderer, for eac
 that needs other kernels. This module names no kernel; a test finds kernels that the warm-up does not compile.
 """
 
+import gc
 import json
 import time
 from collections.abc import Mapping
@@ -70,6 +71,16 @@ def main() -> None:
     start = time.monotonic()
     n_events = warm_up()
     print(f"Compiled the kernels in {time.monotonic() - start:.0f} s ({n_events} events on the way).")
+
+
+def load_for_forks() -> None:
+    """Load all kernels, for processes that are forked from this one.
+
+    Otherwise the first garbage collection in such a process would touch, and so copy, every object that was made here.
+    """
+    warm_up()
+    gc.collect()
+    gc.freeze()
 
 
 def warm_up() -> int:

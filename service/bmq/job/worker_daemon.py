@@ -5,7 +5,6 @@ and Arrow and load each kernel at its first use, which takes seconds in the midd
 from this daemon has all of it at once, and shares the memory.
 """
 
-import gc
 from typing import TextIO
 
 import pyspark.daemon
@@ -13,7 +12,7 @@ import pyspark.daemon
 import bmq.job.source.range_task  # noqa: F401 - loaded for the workers
 from bmq.job.homes import serve_home
 from bmq.job.nursery import fork_nursery
-from bmq.job.warmup import warm_up
+from bmq.job.warmup import load_for_forks
 from bmq.kafka_io import writer_process
 from bmq.owned_process import own_workers
 
@@ -28,9 +27,6 @@ if __name__ == "__main__":
     pyspark.daemon.print = print_unless_closed  # type: ignore[attr-defined]
     owner = own_workers()
     writer_process.start(owner)
-    warm_up()
-    # Otherwise the first garbage collection in a worker would touch, and so copy, every object that was made here.
-    gc.collect()
-    gc.freeze()
+    load_for_forks()
     fork_nursery(owner, serve_home)
     pyspark.daemon.manager()

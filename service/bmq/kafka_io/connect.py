@@ -1,4 +1,4 @@
-"""The Kafka clients of this process, not Spark's: makes them, and explains their errors to a user.
+"""The Kafka clients: makes them, and explains their errors to a user.
 
 Knows confluent-kafka, but not the service's topics or messages.
 """
@@ -46,7 +46,7 @@ _NO_COORDINATOR = frozenset(
 )
 
 # The option that decides whether a client reads the records of transactions that were aborted, or are still open.
-# Spark's clients and librdkafka have different defaults, so the service passes its own to both.
+# Clients have different defaults, so the service names its own.
 ISOLATION_OPTION = "isolation.level"
 ISOLATION = "read_committed"
 

@@ -193,7 +193,7 @@ class Topics:
         """Return, for each existing topic, the offset of each partition's next record.
 
         That is the first record of an open transaction, if there is one: a consumer of committed records reads on from
-        there when the transaction ends. Spark fails on a start that is beyond what it may read.
+        there when the transaction ends.
         """
         return self._offsets(names, OffsetSpec.latest())  # type: ignore[no-untyped-call]
 

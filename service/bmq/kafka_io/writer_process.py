@@ -119,7 +119,7 @@ class RemoteWriter:
 
 
 class _Server:
-    """Answers workers, each connection on a thread of its own."""
+    """Answers homes, each connection on a thread of its own."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
@@ -135,7 +135,7 @@ class _Server:
     def _serve(self, connection: Connection) -> None:
         with connection, suppress(EOFError, OSError):
             while True:
-                place, question = pickle.loads(connection.recv_bytes())  # noqa: S301 - of our own workers
+                place, question = pickle.loads(connection.recv_bytes())  # noqa: S301 - of our own homes
                 if isinstance(question, TopicUse):
                     topics = self._topics_of(place)
                     connection.send(_answered(lambda: topics.look(question)))  # noqa: B023 - called at once
@@ -171,7 +171,7 @@ def _serve_batch(connection: Connection, writer: Writer, batch: int, marked: int
         return
     messages = _unpacked(connection)
     answer = _answered(lambda: writer.write(messages))
-    # What is left is read before the answer: a worker that still sends does not see it.
+    # What is left is read before the answer: a home that still sends does not see it.
     for _ in messages:
         pass
     connection.send(answer)
@@ -186,7 +186,7 @@ def _answered(run: Callable[[], Any]) -> tuple[bool, Any]:
 
 
 def _unpacked(connection: Connection) -> Iterator[pa.RecordBatch]:
-    """Yield the batches that a worker sends; raise EOFError if it ends in the middle."""
+    """Yield the batches that a home sends; raise EOFError if it ends in the middle."""
     while packed := connection.recv_bytes():
         yield from pa.ipc.open_stream(packed)
 
@@ -208,7 +208,7 @@ def start(owner: int) -> None:
 
 def _connect(owner: int) -> Connection:
     """Return a connection to the writer process of an owner; start it if it does not run."""
-    return connect(address_of(_NAME, owner), lambda: start(owner), "writer process")
+    return connect(address_of(_NAME, owner), owner, lambda: start(owner), "writer process")
 
 
 def main(address: str, owner: int, lock: int) -> None:
@@ -216,7 +216,7 @@ def main(address: str, owner: int, lock: int) -> None:
 
     Parameters
     ----------
-    lock : descriptor of the lock that `start` took; it is closed as soon as workers can connect.
+    lock : descriptor of the lock that `start` took; it is closed as soon as homes can connect.
     """
     listener = Listener(address, "AF_UNIX", backlog=64)
     os.close(lock)

@@ -1,4 +1,4 @@
-"""The offsets of the feed topics as Spark's offset log has them, and what a batch reads between two of them.
+"""The offsets of topics as Spark's offset log has them, and what a batch reads between two of them.
 
     {"stocks": {"0": 17, "1": 20}, "topic ids": {"stocks": "Zr3…"}}
 
@@ -27,7 +27,7 @@ Offsets = Mapping[str, Mapping[int, int]]  # topic -> partition -> the next offs
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in all feed topics.
+    """A place in all topics of a source.
 
     Attributes
     ----------

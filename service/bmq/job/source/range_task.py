@@ -3,6 +3,7 @@
 Runs in Spark's Python workers. A worker keeps its Kafka client from batch to batch.
 """
 
+import logging
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -13,6 +14,8 @@ from bmq.job.source.offsets import Loss, Range
 from bmq.job.source.source_settings import SourceSettings
 from bmq.kafka_io.librdkafka import connection
 from bmq.kafka_io.range_reader import Gap, read_range
+
+_log = logging.getLogger(__name__)
 
 
 def frames_of(settings: SourceSettings, at: Range) -> Iterator[pa.RecordBatch]:
@@ -28,8 +31,10 @@ def frames_of(settings: SourceSettings, at: Range) -> Iterator[pa.RecordBatch]:
     decoder = ControlDecoder(plan) if feed is None else FeedDecoder(plan, feed)
 
     def note(sentence: str, expected: int, first: int) -> Iterator[pa.RecordBatch]:
-        if isinstance(decoder, FeedDecoder):  # only feeds have dead letters
+        if isinstance(decoder, FeedDecoder):
             yield decoder.note_loss(at.partition, expected, first, sentence)
+        elif at.topic != plan.clock_topic:  # only feeds have dead letters, and a lost mark means nothing
+            _log.warning("%s Commands that were there are not read; put them again.", sentence)
 
     if at.loss is not None:
         sentence = loss_sentence(at.loss, at.topic, at.partition, at.expected, at.start)

@@ -13,15 +13,13 @@ class SourceSettings:
 
     Attributes
     ----------
-    topics : what it reads.
-    start_offsets : topic -> partition -> where a topic begins that the offset log does not have.
+    start_offsets : topic -> partition -> where a topic begins that the offset log does not have; it names the topics.
     max_records : the most records of a batch; None: all that are there.
     n_tasks : how many tasks run at once.
     on_loss : what follows if records are gone that were not read.
     """
 
     plan: Plan
-    topics: tuple[str, ...]
     start_offsets: Offsets
     max_records: int | None
     n_tasks: int

@@ -8,7 +8,8 @@ feeds. The offsets of both are in Spark's own log, so a batch that runs again re
 Spark runs the planner in a Python process of its own. That process needs no kernels, so it must not import the tasks.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -52,6 +53,7 @@ class TopicsReader(FrameReader):
         self._topics: Topics | None = None
         self._target: Position | None = None  # where an `available_now` run ends
         self._latest: Position | None = None  # what the brokers said last
+        self._has_asked = False
 
     def initialOffset(self) -> Document:
         """Return where the checkpoint began. It is the same in each call: the first batch may run again."""
@@ -88,7 +90,12 @@ class TopicsReader(FrameReader):
     def partitions(self, start: Document, end: Document) -> Sequence[InputPartition]:
         """Return the ranges between two positions of the offset log."""
         begin, after = self._filled(Position.of(start)), Position.of(end)
-        ranges = plan_ranges(begin, after, self._settings.n_tasks)
+        ranges = [
+            # The offset log may have a topic that the configuration no longer names.
+            at
+            for at in plan_ranges(begin, after, self._settings.n_tasks)
+            if at.topic in self._settings.start_offsets
+        ]
         if self._latest is None:
             # A batch of an earlier process runs again, and the topics may be others now.
             ranges = self._still_there(ranges, after)
@@ -125,23 +132,38 @@ class TopicsReader(FrameReader):
         return [at for at in ranges if at.topic not in others]
 
     def _ask(self) -> Position:
-        """Return the ends of the topics that exist, with their ids."""
-        # A broker that has just started may not know each topic at once.
-        found = patiently(self._ends, lambda error: isinstance(error, DataLost), CONNECT_TIMEOUT_SECONDS)
+        """Return the ends of the topics that exist, with their ids.
+
+        Raises
+        ------
+        DataLost : one does not exist, and ``on_loss`` is "stop".
+        """
+        may_miss = self._settings.on_loss == "continue"
+        found = self._ends()
+        if self._missing(found) and not (may_miss and self._has_asked):
+            # A broker that has just started may not know each topic at once.
+            with suppress(DataLost) if may_miss else nullcontext():
+                found = patiently(self._all_ends, lambda error: isinstance(error, DataLost), CONNECT_TIMEOUT_SECONDS)
+        self._has_asked = True
         return Position(
             {topic: ends.offsets for topic, ends in found.items()},
             {topic: ends.id for topic, ends in found.items() if ends.id is not None},
         )
 
-    def _ends(self) -> dict[str, TopicEnds]:
-        wanted = list(self._settings.topics)
-        found = patiently(
-            lambda: self._client().ends(wanted), lambda error: isinstance(error, Unreachable), PATIENCE_SECONDS
-        )
-        missing = [topic for topic in wanted if topic not in found]
-        if missing and self._settings.on_loss == "stop":
+    def _all_ends(self) -> dict[str, TopicEnds]:
+        found = self._ends()
+        if missing := self._missing(found):
             raise DataLost(missing_sentence(missing))
         return found
+
+    def _ends(self) -> dict[str, TopicEnds]:
+        wanted = list(self._settings.start_offsets)
+        return patiently(
+            lambda: self._client().ends(wanted), lambda error: isinstance(error, Unreachable), PATIENCE_SECONDS
+        )
+
+    def _missing(self, found: Mapping[str, TopicEnds]) -> list[str]:
+        return [topic for topic in self._settings.start_offsets if topic not in found]
 
     def _client(self) -> Topics:
         if self._topics is None:
