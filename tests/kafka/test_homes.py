@@ -1,12 +1,16 @@
 """`bmq.job.homes`: a shard has one process, whoever brings its batches and whatever dies in between."""
 
 import copy
+import itertools
 import json
 import os
 import signal
 import subprocess
+import sys
+import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +25,7 @@ from bmq.job.nursery import home_address, nursery_address
 from bmq.job.received import Row
 from bmq.job.replicas import Head
 from bmq.job.shard_task import ShardBatch
-from bmq.owned_process import OwnerEnded
+from bmq.owned_process import OwnerEnded, socket_folder
 from bmq.records import NEVER, Feed, Readings
 from bmq.wire.control import parse_command
 from bmq.wire.frames import pack_commands, pack_readings
@@ -32,20 +36,22 @@ from tests.kafka_records import read_all
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
+N_SHARDS = 100
+_SHARDS = itertools.count(1)  # each test has one of its own
 FEED = Feed("line", "line", "id", ("x",))
 QUERY = {"kind": "border", "feed": "line", "region": {"box": {"x": [0, 10]}}}
 
 
 class World:
-    """The batches of shard 0: one stream, one query."""
+    """The batches of one shard: one stream, one query."""
 
-    def __init__(self, servers: str, topics: Callable[..., str], owner: int) -> None:
-        self.servers, self.owner = servers, owner
+    def __init__(self, servers: str, topics: Callable[..., str], owner: int, shard: int) -> None:
+        self.servers, self.owner, self.shard = servers, owner, shard
         self.store = MemoryStore()
         self.plan = replace(
             PLAN,
             feeds={"line": FEED},
-            shard_keys=(70,),
+            shard_keys=tuple(range(N_SHARDS)),
             start_offsets={"line": {0: 0}},
             replies_topic=topics("replies"),
             events_topic=topics("events"),
@@ -65,7 +71,7 @@ class World:
         if self.number == 0:
             command = parse_command(b"q", json.dumps(QUERY).encode(), 0, self.plan.feeds, "", frozenset())
             rows.append(Row(Kind.COMMANDS, "", 0, 0, 1, NEVER, NEVER, pack_commands([command])))
-        return ShardBatch(self.plan, 0, self.number, self.owner, rows)
+        return ShardBatch(self.plan, self.shard, self.number, self.owner, rows)
 
     def run(self, batch: ShardBatch) -> Mapping[str, object]:
         """Run a batch as Spark does: the state is kept only if the whole batch succeeds."""
@@ -79,12 +85,12 @@ class World:
         return [(event["sign"], event["value"]["x"]) for event in found]
 
     def home(self) -> int:
-        """The process of the shard: the child of the nursery."""
-        return _child(self.nursery())
+        """The process of the shard."""
+        (home,) = _pids(home_address(self.owner, self.shard))
+        return home
 
     def nursery(self) -> int:
-        found = _pgrep("-f", f"spare_nursery {nursery_address(self.owner)} ")
-        (nursery,) = [pid for pid in found if _parent(pid) not in found]
+        (nursery,) = _pids(nursery_address(self.owner))
         return nursery
 
     def _readings(self, *positions: float) -> Row:
@@ -95,9 +101,38 @@ class World:
         return Row(Kind.READINGS, "line", 0, 0, n, int(times[0]), int(times[-1]), frame)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def own_folder() -> Iterator[None]:
+    """A folder for sockets that no other service uses, with a short name."""
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="h", dir=socket_folder()) as folder:
+        patch.setenv("TMPDIR", folder)
+        patch.setattr(tempfile, "tempdir", None)
+        yield
+
+
+@pytest.fixture(scope="module")
+def living_owner(own_folder: None) -> Iterator[int]:
+    """An owner whose nursery several tests use, because it takes seconds to load."""
+    yield from _living()
+
+
 @pytest.fixture
-def world(bootstrap_servers: str, topics: Callable[..., str], owner: int) -> World:
-    return World(bootstrap_servers, topics, owner)
+def world(bootstrap_servers: str, topics: Callable[..., str], living_owner: int) -> World:
+    """A shard of its own, of an owner with a nursery."""
+    return World(bootstrap_servers, topics, living_owner, next(_SHARDS))
+
+
+@pytest.fixture
+def lonely(bootstrap_servers: str, topics: Callable[..., str], owner: int) -> World:
+    """A shard whose owner and nursery nobody else uses."""
+    return World(bootstrap_servers, topics, owner, next(_SHARDS))
+
+
+def _living() -> Iterator[int]:
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    yield process.pid
+    process.kill()
+    process.wait()
 
 
 def test_a_shard_keeps_its_replica_whoever_brings_the_batch(world: World) -> None:
@@ -119,25 +154,25 @@ def test_a_home_that_was_killed_in_a_batch_is_replaced(world: World) -> None:
     world.run(world.batch(-1, 5))
     batch = world.batch(15)
     killer = _Interrupted(copy.deepcopy(world.store), lambda: os.kill(world.home(), signal.SIGKILL))
-    with pytest.raises(HomeEnded, match="shard 0 has ended"):
+    with pytest.raises(HomeEnded, match=f"shard {world.shard} has ended"):
         run_at_home(batch, killer)
 
     assert world.run(batch)["replica_rebuilds"] == 1
     assert world.events() == [("+", 5.0), ("-", 15.0)]
 
 
-def test_a_nursery_that_was_killed_is_replaced_and_its_homes_go_on(world: World) -> None:
-    world.run(world.batch(-1, 5))
-    home, nursery = world.home(), world.nursery()
+def test_a_nursery_that_was_killed_is_replaced_and_its_homes_go_on(lonely: World) -> None:
+    lonely.run(lonely.batch(-1, 5))
+    home, nursery = lonely.home(), lonely.nursery()
     os.kill(nursery, signal.SIGKILL)
     wait_until(lambda: _is_gone(nursery), "the end of the nursery")
-    assert world.run(world.batch(15))["replica_rebuilds"] == 0
+    assert lonely.run(lonely.batch(15))["replica_rebuilds"] == 0
 
     os.kill(home, signal.SIGKILL)
     wait_until(lambda: _is_gone(home), "the end of the home")
-    assert world.run(world.batch(5))["replica_rebuilds"] == 1
-    assert world.nursery() != nursery
-    assert world.events() == [("+", 5.0), ("-", 15.0), ("+", 5.0)]
+    assert lonely.run(lonely.batch(5))["replica_rebuilds"] == 1
+    assert lonely.nursery() != nursery
+    assert lonely.events() == [("+", 5.0), ("-", 15.0), ("+", 5.0)]
 
 
 def test_a_worker_that_fails_in_a_batch_leaves_no_replica(world: World) -> None:
@@ -159,16 +194,15 @@ def test_errors_of_a_batch_reach_the_worker(world: World) -> None:
         world.run(world.batch(5))
 
 
-def test_homes_end_with_their_owner(bootstrap_servers: str, topics: Callable[..., str], owner: int) -> None:
-    world = World(bootstrap_servers, topics, owner)
-    world.run(world.batch(5))
-    home, nursery = world.home(), world.nursery()
-    os.kill(owner, signal.SIGKILL)
-    os.waitpid(owner, 0)
+def test_homes_end_with_their_owner(lonely: World) -> None:
+    lonely.run(lonely.batch(5))
+    home, nursery = lonely.home(), lonely.nursery()
+    os.kill(lonely.owner, signal.SIGKILL)
+    os.waitpid(lonely.owner, 0)
 
     wait_until(lambda: _is_gone(home) and _is_gone(nursery), "the end of home and nursery")
-    assert not Path(home_address(owner, 0)).exists()
-    assert not Path(nursery_address(owner)).exists()
+    assert not Path(home_address(lonely.owner, lonely.shard)).exists()
+    assert not Path(nursery_address(lonely.owner)).exists()
 
 
 class _Interrupted:
@@ -183,17 +217,16 @@ class _Interrupted:
         self._store.put(key, value)
 
 
-def _pgrep(*arguments: str) -> list[int]:
-    return [int(pid) for pid in subprocess.run(["pgrep", *arguments], capture_output=True, text=True).stdout.split()]
-
-
-def _child(parent: int) -> int:
-    (pid,) = _pgrep("-P", str(parent))
-    return pid
-
-
-def _parent(pid: int) -> int:
-    return int(subprocess.run(["ps", "-o", "ppid=", "-p", str(pid)], capture_output=True, text=True).stdout)
+def _pids(address: str) -> set[int]:
+    """Return the processes that listen at an address, as Linux shows them."""
+    sockets = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()]
+    names = {f"socket:[{fields[6]}]" for fields in sockets if fields[-1] == address}
+    found = set()
+    for file in Path("/proc").glob("[0-9]*/fd/*"):
+        with suppress(OSError):  # it is just closed, or somebody else's
+            if os.readlink(file) in names:
+                found.add(int(file.parts[2]))
+    return found
 
 
 def _is_gone(pid: int) -> bool:
@@ -202,25 +235,32 @@ def _is_gone(pid: int) -> bool:
     return not state.strip() or state.startswith("Z")
 
 
-@pytest.mark.parametrize("whole_folder", [False, True])
-def test_a_home_whose_socket_is_gone_is_replaced(world: World, whole_folder: bool) -> None:
+def test_a_home_whose_socket_is_gone_is_replaced(world: World) -> None:
     world.run(world.batch(-1, 5))
-    home, address = world.home(), Path(home_address(world.owner, 0))
-    if whole_folder:
-        address.parent.rename(address.parent.with_name(f"{address.parent.name}-gone-{home}"))
-    else:
-        address.unlink()
+    home = world.home()
+    Path(home_address(world.owner, world.shard)).unlink()
 
     assert world.run(world.batch(15))["replica_rebuilds"] == 1
     assert world.events() == [("+", 5.0), ("-", 15.0)]
     wait_until(lambda: _is_gone(home), "the end of the home that nobody can reach")
 
 
-def test_nothing_starts_for_an_owner_that_has_ended(world: World) -> None:
-    batch = world.batch(5)
-    os.kill(world.owner, signal.SIGKILL)
-    os.waitpid(world.owner, 0)
+def test_a_folder_that_is_gone_leaves_no_process_that_nobody_can_reach(lonely: World) -> None:
+    lonely.run(lonely.batch(-1, 5))
+    home, nursery = lonely.home(), lonely.nursery()
+    folder = Path(nursery_address(lonely.owner)).parent
+    folder.rename(folder.with_name("gone"))
+
+    assert lonely.run(lonely.batch(15))["replica_rebuilds"] == 1
+    assert lonely.events() == [("+", 5.0), ("-", 15.0)]
+    wait_until(lambda: _is_gone(home) and _is_gone(nursery), "the end of home and nursery")
+
+
+def test_nothing_starts_for_an_owner_that_has_ended(lonely: World) -> None:
+    batch = lonely.batch(5)
+    os.kill(lonely.owner, signal.SIGKILL)
+    os.waitpid(lonely.owner, 0)
 
     with pytest.raises(OwnerEnded):
-        run_at_home(batch, world.store)
-    assert not _pgrep("-f", f"spare_nursery {nursery_address(world.owner)} ")
+        run_at_home(batch, lonely.store)
+    assert not Path(nursery_address(lonely.owner)).exists()

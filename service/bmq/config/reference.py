@@ -59,7 +59,7 @@ BMQ_KAFKA__OPTIONS='{"security.protocol": "SASL_SSL"}'
   are refused with what stands for them here.
 - **Transactions**: `isolation.level` is `read_committed` unless you set it. With `read_uncommitted`, the
   service also reads the records of transactions that are open or aborted.
-- **Refused**, since the service sets them: `bootstrap.servers`, `auto.offset.reset`, `enable.auto.commit`, `group.id`
+- **Refused**, because the service sets them: `bootstrap.servers`, `auto.offset.reset`, `enable.auto.commit`, `group.id`
   and `transactional.id`.
 - **Secrets**: the value of an option whose name contains `password`, `secret`, `jaas`, `token` or
   `ssl.key.pem` is shown as `***` in logs and errors. Prefer the environment for them.
