@@ -143,6 +143,6 @@ def _log_to_stderr() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(_PlainFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.DEBUG if debugging() else logging.INFO, handlers=[handler])
-    # Their INFO lines are for their own developers.
-    for chatty in ("py4j", "bmq.kafka"):
-        logging.getLogger(chatty).setLevel(logging.WARNING)
+    # Their lines are for their own developers; py4j also raises whatever it logs.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger("bmq.kafka").setLevel(logging.WARNING)
