@@ -9,30 +9,29 @@ from bmq.job.decode import ControlDecoder, FeedDecoder
 from bmq.job.plan import Plan
 from bmq.kafka_io.range_reader import RecordBlock
 
+Decode = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
-def decode_readings(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+
+def decode_readings(plan: Plan) -> Decode:
     """Return the function from batches of one partition each to batches of rows, one for one.
 
     The columns are key, value, topic, partition, offset and timestamp (microseconds).
     """
+    feeds = plan.feed_by_topic()
+    return _decode_by(lambda block: FeedDecoder(plan, feeds[block.topic]))
 
+
+def decode_control(plan: Plan) -> Decode:
+    """Return the same for batches of the control or the clock topic, which need no partition and no timestamp."""
+    return _decode_by(lambda block: ControlDecoder(plan))
+
+
+def _decode_by(decoder_of: Callable[[RecordBlock], FeedDecoder | ControlDecoder]) -> Decode:
     def decode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        feeds = plan.feed_by_topic()
         for batch in batches:
             if batch.num_rows:
                 block = _block(batch)
-                yield from FeedDecoder(plan, feeds[block.topic]).decode(block)
-
-    return decode
-
-
-def decode_control(plan: Plan) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return the same for batches of the control or the clock topic, which need no partition and no timestamp."""
-
-    def decode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            if batch.num_rows:
-                yield from ControlDecoder(plan).decode(_block(batch))
+                yield from decoder_of(block).decode(block)
 
     return decode
 

@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import threading
 import time
 import uuid
@@ -43,6 +44,23 @@ def wait_until(fact: Callable[[], T | None], what: str, limit_seconds: float = A
         if time.monotonic() > end:
             raise AssertionError(f"waited {limit_seconds} s in vain for {what}")
         pause.wait(PAUSE_SECONDS)
+
+
+def runs(pid: int) -> bool:
+    """Whether a process does more than wait for its parent to ask how it ended."""
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout
+    return not state.startswith("Z") and bool(state)
+
+
+@contextmanager
+def living_process() -> Iterator[int]:
+    """Yield the process id of somebody who lives as long as the context, unless the test ends him."""
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    try:
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
 
 
 def pid_of(broker: Broker) -> int:

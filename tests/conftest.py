@@ -3,7 +3,6 @@
 import faulthandler
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests.brokers import Topics, running_broker
+from tests.brokers import Topics, living_process, running_broker
 from tests.workers import FOLDERS, FoldersAndFiles
 
 # The first call of a kernel compiles it and takes most of a second, far over Hypothesis' deadline of 200 ms.
@@ -106,7 +105,5 @@ def topics(bootstrap_servers: str, request: pytest.FixtureRequest) -> Iterator[C
 @pytest.fixture
 def owner() -> Iterator[int]:
     """The process id of somebody who lives as long as the test."""
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-    yield process.pid
-    process.kill()
-    process.wait()
+    with living_process() as pid:
+        yield pid

@@ -19,7 +19,7 @@ from bmq.kafka_io.batch_writer import MARK_SECONDS, NO_BATCH, Fenced, LooseWrite
 from bmq.kafka_io.topics import Topics
 from bmq.kafka_io.writer_process import Place, RemoteWriter, start
 from bmq.wire.outgoing import header_column, message_batch
-from tests.brokers import kill, pid_of, wait_until
+from tests.brokers import kill, pid_of, runs, wait_until
 from tests.kafka_records import read_all
 
 LIMIT_SECONDS = 20
@@ -329,9 +329,3 @@ def test_the_process_ends_with_its_owner(world: World) -> None:
     while runs(child) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not runs(child)
-
-
-def runs(pid: int) -> bool:
-    """Whether a process does more than wait for its parent to ask how it ended."""
-    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout
-    return not state.startswith("Z") and bool(state)

@@ -5,8 +5,6 @@ import itertools
 import json
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -29,7 +27,7 @@ from bmq.owned_process import OwnerEnded, socket_folder
 from bmq.records import NEVER, Feed, Readings
 from bmq.wire.control import parse_command
 from bmq.wire.frames import pack_commands, pack_readings
-from tests.brokers import wait_until
+from tests.brokers import living_process, runs, wait_until
 from tests.crossings import make_ids
 from tests.golden.play import PLAN, MemoryStore
 from tests.kafka_records import read_all
@@ -113,7 +111,8 @@ def own_folder() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def living_owner(own_folder: None) -> Iterator[int]:
     """An owner whose nursery several tests use, because it takes seconds to load."""
-    yield from _living()
+    with living_process() as pid:
+        yield pid
 
 
 @pytest.fixture
@@ -126,13 +125,6 @@ def world(bootstrap_servers: str, topics: Callable[..., str], living_owner: int)
 def lonely(bootstrap_servers: str, topics: Callable[..., str], owner: int) -> World:
     """A shard whose owner and nursery nobody else uses."""
     return World(bootstrap_servers, topics, owner, next(_SHARDS))
-
-
-def _living() -> Iterator[int]:
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-    yield process.pid
-    process.kill()
-    process.wait()
 
 
 def test_a_shard_keeps_its_replica_whoever_brings_the_batch(world: World) -> None:
@@ -165,11 +157,11 @@ def test_a_nursery_that_was_killed_is_replaced_and_its_homes_go_on(lonely: World
     lonely.run(lonely.batch(-1, 5))
     home, nursery = lonely.home(), lonely.nursery()
     os.kill(nursery, signal.SIGKILL)
-    wait_until(lambda: _is_gone(nursery), "the end of the nursery")
+    wait_until(lambda: not runs(nursery), "the end of the nursery")
     assert lonely.run(lonely.batch(15))["replica_rebuilds"] == 0
 
     os.kill(home, signal.SIGKILL)
-    wait_until(lambda: _is_gone(home), "the end of the home")
+    wait_until(lambda: not runs(home), "the end of the home")
     assert lonely.run(lonely.batch(5))["replica_rebuilds"] == 1
     assert lonely.nursery() != nursery
     assert lonely.events() == [("+", 5.0), ("-", 15.0), ("+", 5.0)]
@@ -200,7 +192,7 @@ def test_homes_end_with_their_owner(lonely: World) -> None:
     os.kill(lonely.owner, signal.SIGKILL)
     os.waitpid(lonely.owner, 0)
 
-    wait_until(lambda: _is_gone(home) and _is_gone(nursery), "the end of home and nursery")
+    wait_until(lambda: not runs(home) and not runs(nursery), "the end of home and nursery")
     assert not Path(home_address(lonely.owner, lonely.shard)).exists()
     assert not Path(nursery_address(lonely.owner)).exists()
 
@@ -229,12 +221,6 @@ def _pids(address: str) -> set[int]:
     return found
 
 
-def _is_gone(pid: int) -> bool:
-    """Whether a process has ended; one that nobody has waited for yet has, too."""
-    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout
-    return not state.strip() or state.startswith("Z")
-
-
 def test_a_home_whose_socket_is_gone_is_replaced(world: World) -> None:
     world.run(world.batch(-1, 5))
     home = world.home()
@@ -242,7 +228,7 @@ def test_a_home_whose_socket_is_gone_is_replaced(world: World) -> None:
 
     assert world.run(world.batch(15))["replica_rebuilds"] == 1
     assert world.events() == [("+", 5.0), ("-", 15.0)]
-    wait_until(lambda: _is_gone(home), "the end of the home that nobody can reach")
+    wait_until(lambda: not runs(home), "the end of the home that nobody can reach")
 
 
 def test_a_folder_that_is_gone_leaves_no_process_that_nobody_can_reach(lonely: World) -> None:
@@ -253,7 +239,7 @@ def test_a_folder_that_is_gone_leaves_no_process_that_nobody_can_reach(lonely: W
 
     assert lonely.run(lonely.batch(15))["replica_rebuilds"] == 1
     assert lonely.events() == [("+", 5.0), ("-", 15.0)]
-    wait_until(lambda: _is_gone(home) and _is_gone(nursery), "the end of home and nursery")
+    wait_until(lambda: not runs(home) and not runs(nursery), "the end of home and nursery")
 
 
 def test_nothing_starts_for_an_owner_that_has_ended(lonely: World) -> None:
