@@ -1,6 +1,7 @@
 """Writes a workload to Kafka: readings to four partitions, definitions to a control topic."""
 
 import json
+from itertools import islice
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
@@ -11,13 +12,21 @@ from bmq.kafka_io.topics import Topics
 N_PARTITIONS = 4
 
 
-def fill_readings(bootstrap: str, topic: str, workload: Workload) -> None:
-    """Write every reading, a vehicle always to the same partition; make the topic of the plain job too."""
+def fill_readings(
+    bootstrap: str, topic: str, workload: Workload, first_round: int = 0, n_streams: int | None = None
+) -> None:
+    """Write every reading, a vehicle always to the same partition; make the topic of the plain job too.
+
+    Parameters
+    ----------
+    first_round : rounds before this one are left out.
+    n_streams : only the readings of the first streams; None: of all.
+    """
     Topics({"bootstrap.servers": bootstrap}).create_missing(f"{topic}.control", [topic, f"{topic}.plain"], N_PARTITIONS)
     producer = _producer(bootstrap)
     ids = [stream_id(number) for number in range(workload.n_streams)]
-    for event_time, xs, ys in workload.rounds():
-        for number, (x, y) in enumerate(zip(xs.tolist(), ys.tolist(), strict=True)):
+    for event_time, xs, ys in islice(workload.rounds(), first_round, None):
+        for number, (x, y) in enumerate(zip(xs[:n_streams].tolist(), ys[:n_streams].tolist(), strict=True)):
             value = f'{{"id":"{ids[number]}","ts":{event_time},"x":{x},"y":{y}}}'
             producer.produce(topic, value, ids[number], number % N_PARTITIONS)
         producer.flush()

@@ -86,7 +86,17 @@ def address_of(name: str, owner: int) -> str:
     ------
     SetupError : others can write to the folder. They could make this user run what they like.
     """
-    folder = Path(socket_folder()) / f"bmq-{os.getuid()}"
+    return str(private_folder(socket_folder()) / f"{name}-{owner}")
+
+
+def private_folder(parent: str) -> Path:
+    """Return the folder in ``parent`` that only this user can open, made if missing.
+
+    Raises
+    ------
+    SetupError : others can write to it.
+    """
+    folder = Path(parent) / f"bmq-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
@@ -94,7 +104,7 @@ def address_of(name: str, owner: int) -> str:
             f"{folder} must be a folder of this user that nobody else can open, and it is not. Remove it, or set "
             "TMPDIR to a folder that is short and yours."
         )
-    return str(folder / f"{name}-{owner}")
+    return folder
 
 
 def start_once(module: str, address: str, owner: int) -> None:

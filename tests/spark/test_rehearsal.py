@@ -1,9 +1,7 @@
 """The batches before the first one: they run the whole plan, leave nothing behind, and need no Kafka."""
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
@@ -13,7 +11,7 @@ from bmq.job.idle import IdleFeeds
 from bmq.job.plan import Plan
 from bmq.job.progress import ProgressListener
 from bmq.job.rehearsal import rehearse
-from bmq.job.session import make_session
+from bmq.job.session import make_session, temporary_folder
 from bmq.job.shards import shard_keys
 from bmq.metrics.metrics import Metrics
 from bmq.records import Feed
@@ -53,10 +51,7 @@ def spark() -> Iterator[SparkSession]:
     session.stop()
 
 
-def test_a_rehearsal_runs_whole_batches_without_kafka_and_leaves_nothing(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+def test_a_rehearsal_runs_whole_batches_without_kafka_and_leaves_nothing(spark: SparkSession) -> None:
     metrics = Metrics(0, feeds=FEEDS)
     listener = ProgressListener(metrics, plan(), IdleFeeds({}))
     listener.register(spark)
@@ -66,5 +61,5 @@ def test_a_rehearsal_runs_whole_batches_without_kafka_and_leaves_nothing(
     # Spark calls the listener on a thread of its own.
     wait_until(lambda: "bmq_batch_seconds_count 3.0" in served(metrics), "the reports of three batches")
     assert listener.batch_ended.is_set()
-    assert not list(tmp_path.iterdir())
+    assert not list(temporary_folder().glob("rehearsal-*"))
     assert not spark.streams.active

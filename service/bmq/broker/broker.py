@@ -5,6 +5,7 @@
       broker.log          the broker's output since its last start
       server.properties   written at every start, because ports may change
       data/               Kafka's own files
+      temporary/          libraries that the JVM unpacks; emptied at every start
 
 Broker and controller (KRaft) share one JVM, started from the jars of `jars`, without Kafka's shell scripts.
 """
@@ -13,6 +14,7 @@ import base64
 import fcntl
 import logging
 import os
+import shutil
 import subprocess
 import time
 import uuid
@@ -36,6 +38,8 @@ ANSWER_LIMIT_SECONDS = 0.5  # for one request; longer would delay the check whet
 START_TRIES = 3  # another program can take a free port before the broker binds it; twice in a row is rare.
 LOG_LINES_SHOWN = 20
 
+_TEMPORARY = "temporary"
+
 # A small heap, because records stay in the page cache; the garbage collector that starts fastest.
 JVM_OPTIONS = (
     "-Xms128m",
@@ -44,6 +48,7 @@ JVM_OPTIONS = (
     "-XX:+ExitOnOutOfMemoryError",
     "-XX:-UsePerfData",
     "-Djava.awt.headless=true",
+    f"-Djava.io.tmpdir={_TEMPORARY}",
     "-Dorg.slf4j.simpleLogger.showDateTime=true",
     "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd HH:mm:ss.SSS",
 )
@@ -103,7 +108,7 @@ class Broker:
         """Start the broker; return when it answers a client.
 
         1. Find Java and the jars.
-        2. Lock the folder.
+        2. Lock the folder, and remove the temporary files of a broker that was killed.
         3. Give a new folder its cluster id.
         4. Start the process on free ports; if another program has taken them meanwhile, try again on others.
 
@@ -122,6 +127,8 @@ class Broker:
         command = [str(find_java()), *JVM_OPTIONS, "-cp", jars]
         # 2.
         with self._lock() as lock:
+            shutil.rmtree(self.directory / _TEMPORARY, ignore_errors=True)
+            (self.directory / _TEMPORARY).mkdir()
             # 3.
             cluster_id = self._cluster_id(command)
             # 4.

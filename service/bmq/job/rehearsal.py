@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from bmq.job.pipeline import start_query
 from bmq.job.plan import Plan
-from bmq.job.session import start_worker_daemon
+from bmq.job.session import start_worker_daemon, temporary_folder
 from bmq.job.source.rehearsal_source import NAME, rehearsal_source
 
 
@@ -29,7 +29,7 @@ def rehearse(spark: SparkSession, plan: Plan) -> None:
     StreamingQueryException : a batch failed, as each batch of the service would.
     """
     plan = replace(plan, run_id="rehearsal", markers_topic=None)
-    temporary = tempfile.TemporaryDirectory(prefix="bmq-rehearsal-", ignore_cleanup_errors=True)
+    temporary = tempfile.TemporaryDirectory(prefix="rehearsal-", dir=temporary_folder(), ignore_cleanup_errors=True)
     with temporary as folder, ThreadPoolExecutor(1) as beside:
         # The daemon loads kernels meanwhile: the first batch needs a worker only when Spark has planned it.
         daemon = beside.submit(start_worker_daemon, spark)

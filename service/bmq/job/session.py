@@ -6,11 +6,13 @@ else is Spark's default. Under spark-submit its master, memory and jars take pre
 
 import atexit
 import os
-import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from types import MappingProxyType
 
 import pyspark
@@ -20,6 +22,7 @@ from pyspark.sql import SparkSession
 from bmq.broker.ivy import require_pyspark
 from bmq.broker.jars import spark_jars
 from bmq.broker.java import find_java
+from bmq.job.run_folder import RunFolder
 from bmq.owned_process import socket_folder
 
 # Records that a decode task passes to Python at once. The columns of this many fit into the processor's cache: 200,000
@@ -30,6 +33,8 @@ ARROW_RECORDS = 20_000
 # than the batch, and G1 treats objects of megabytes as humongous (1.4 times slower here).
 HEAP = "3g"
 MEMORY_OPTIONS = f"-XX:+UseParallelGC -Xms{HEAP} -Xmn2g"
+
+JVM_END_SECONDS = 10.0  # for its hooks at the end, which usually take a tenth of a second
 
 # The JVM carries frames, and kernels do the work. So it has only its quick compiler: the optimising one kept a core
 # busy through the first minutes. Log4j's context for each class loader would walk the stack for each new logger.
@@ -73,10 +78,15 @@ def start_worker_daemon(session: SparkSession) -> None:
 
 def end_jvm() -> None:
     """Kill Spark's JVM; under spark-submit, whose JVM is not ours, end this process instead."""
-    process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 - PySpark has no other way to it
+    process = _jvm()
     if process is None:
         os._exit(1)
     process.kill()
+
+
+def temporary_folder() -> Path:
+    """Return the folder for this run's temporary files; the process removes it when it ends."""
+    return _run_folder(tempfile.gettempdir()).path
 
 
 def _settings(n_shards: int) -> dict[str, str]:
@@ -114,13 +124,16 @@ def _settings(n_shards: int) -> dict[str, str]:
             # On the class path and not in `spark.jars`, because SparkSubmit itself opens the local file system below.
             "spark.driver.extraClassPath": os.pathsep.join(map(str, spark_jars())),
             "spark.driver.memory": HEAP,
-            "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
+            # RocksDB and others unpack their libraries there, and leave them if they are killed.
+            "spark.driver.extraJavaOptions": f'{_JAVA_OPTIONS} "-Djava.io.tmpdir={temporary_folder()}"',
+            "spark.local.dir": str(temporary_folder()),
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.host": "127.0.0.1",
             # Over TCP, each task waits 40 ms between its command and its rows, and again for each small answer about
             # its state: the sockets have Nagle's algorithm on.
             "spark.python.unix.domain.socket.enabled": "true",
-            "spark.python.unix.domain.socket.dir": _socket_folder(),
+            # Only this user can open it: the sockets ask for no password.
+            "spark.python.unix.domain.socket.dir": str(_run_folder(socket_folder()).path),
             # Hadoop's local file system forks `chmod` for every new file; a small batch forked 119 processes.
             "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
             "spark.sql.streaming.checkpointFileManagerClass": (
@@ -131,11 +144,24 @@ def _settings(n_shards: int) -> dict[str, str]:
 
 
 @cache
-def _socket_folder() -> str:
-    """Return a folder for Spark's sockets, which only this user can open: the sockets ask for no password."""
-    folder = tempfile.mkdtemp(prefix="bmq-", dir=socket_folder())
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+def _run_folder(parent: str) -> RunFolder:
+    folder = RunFolder(parent)
+    atexit.register(_leave, folder)
     return folder
+
+
+def _leave(folder: RunFolder) -> None:
+    """End the JVM, which uses the folder to its end, then remove the folder."""
+    process = _jvm()
+    if process is not None and process.stdin is not None:
+        process.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(JVM_END_SECONDS)
+    folder.leave()
+
+
+def _jvm() -> "subprocess.Popen[bytes] | None":
+    return getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 - PySpark has no other way to it
 
 
 def is_submitted() -> bool:
