@@ -6,21 +6,18 @@ service.wait()      # says when it runs; returns after stop(), raises if the str
 """
 
 import logging
-import re
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from uuid import uuid4
 
 import msgspec
 from py4j.protocol import Py4JError
-from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from bmq.config import Config
-from bmq.errors import ServiceError
 from bmq.job.checkpoint import CheckpointFolder, Origin, bound_options, must_fit
+from bmq.job.failures import JobFailed, explained
 from bmq.job.idle import ClockWriter, IdleFeeds
 from bmq.job.pipeline import start_pipeline
 from bmq.job.plan import Plan
@@ -44,10 +41,6 @@ SIGNAL_SECONDS = 1  # how long a signal may be without effect at worst; each ste
 FIRST_BATCH_PAUSE_SECONDS = 0.05
 
 _log = logging.getLogger(__name__)
-
-
-class JobFailed(ServiceError):
-    """The streaming query stopped by itself; the checkpoint is at the last complete batch."""
 
 
 class Service:
@@ -108,13 +101,14 @@ class Service:
         if is_submitted() or config.job.trigger == "available_now":  # 4
             start_worker_daemon(spark)
         else:
-            with _explained():
+            with explained():
                 rehearse(spark, plan)
         self.metrics.start()  # 5
         idle_feeds = _idle_feeds(config)
         self._listener = ProgressListener(self.metrics, plan, idle_feeds)
         self._listener.register(spark)
-        streaming_query = self.streaming_query = start_pipeline(spark, config, origin, plan)
+        with explained(f"{config.job.checkpoint}/metadata"):
+            streaming_query = self.streaming_query = start_pipeline(spark, config, origin, plan)
         self.metrics.health.begun()
         self._watchdog.start()  # 6
         self._broker_watch.start()
@@ -163,7 +157,7 @@ class Service:
         assert self.streaming_query is not None, "start() comes first"
         try:
             # In steps: a signal that comes right before Python blocks in this call has its handler run after the call.
-            with _explained():
+            with explained():
                 self.wait_until_running()
                 while not self.streaming_query.awaitTermination(SIGNAL_SECONDS):
                     pass
@@ -202,15 +196,6 @@ class Service:
         self.metrics.stop()
         if self._spark is not None:
             self._spark.stop()
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    """Raise JobFailed in the place of Spark's report of a failed streaming query."""
-    try:
-        yield
-    except StreamingQueryException as error:
-        raise JobFailed(failure_sentence(str(error))) from error
 
 
 def _bind(folder: CheckpointFolder, config: Config, topics: Topics) -> Origin:
@@ -306,20 +291,4 @@ def _plan(config: Config, origin: Origin) -> Plan:
         reserved_topics=topics.reserved(),
         delivery_id=origin.delivery_id,
         markers_topic=_markers_topic(config),
-    )
-
-
-def failure_sentence(report: str) -> str:
-    """Return the most useful sentence of Spark's report of a failed streaming query."""
-    ours = re.findall(r"^bmq(?:\.\w+)+: (.+)$", report, re.MULTILINE)
-    if ours:
-        return str(ours[-1])
-    python = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception|Invalid)\w*: .+$", report, re.MULTILINE)
-    lines = [line.strip() for line in report.splitlines() if line.strip()]
-    causes = [line for line in lines if line.startswith(("Caused by:", "pyspark.", "java.", "org."))]
-    stated = re.findall(r"terminated with exception: (.+)", report)  # the last lines of a report are Spark's plan
-    last = (python or causes or stated or lines or ["no report"])[-1]
-    return (
-        f"The streaming query failed: {last[:500]} Nothing is lost: the checkpoint is at the last whole batch. "
-        "BMQ_DEBUG=1 shows the whole report."
     )

@@ -124,9 +124,8 @@ def _settings(n_shards: int) -> dict[str, str]:
             # On the class path and not in `spark.jars`, because SparkSubmit itself opens the local file system below.
             "spark.driver.extraClassPath": os.pathsep.join(map(str, spark_jars())),
             "spark.driver.memory": HEAP,
-            # RocksDB and others unpack their libraries there, and leave them if they are killed.
+            # Spark's own folders are there, and what RocksDB and others unpack and leave if they are killed.
             "spark.driver.extraJavaOptions": f'{_JAVA_OPTIONS} "-Djava.io.tmpdir={temporary_folder()}"',
-            "spark.local.dir": str(temporary_folder()),
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.host": "127.0.0.1",
             # Over TCP, each task waits 40 ms between its command and its rows, and again for each small answer about

@@ -1,8 +1,8 @@
-"""The one sentence that a failed streaming query is shown by; the reports are of Spark 4.2's form."""
+"""The one sentence that a failed streaming query is shown by; the causes are of Spark 4.2's form."""
 
 import pytest
 
-from bmq.job.service import failure_sentence
+from bmq.job.failures import Cause, failure_sentence
 
 HEAD = (
     "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: Job aborted due to stage failure: Task 1 in "
@@ -11,6 +11,13 @@ HEAD = (
     '  File "worker.py", line 1, in main\n'
 )
 TAIL = "\n\n\tat org.apache.spark.api.python.Runner.handle(Runner.scala:1)\n\nDriver stacktrace: SQLSTATE: XXKST"
+
+
+def in_worker(raised: str) -> list[Cause]:
+    return [
+        Cause("org.apache.spark.sql.streaming.StreamingQueryException", HEAD + raised + TAIL),
+        Cause("org.apache.spark.api.python.PythonException", f"Traceback (most recent call last):\n{raised}\n"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -25,24 +32,21 @@ TAIL = "\n\n\tat org.apache.spark.api.python.Runner.handle(Runner.scala:1)\n\nDr
     ],
 )
 def test_an_error_of_ours_is_shown_in_its_own_words(raised: str, sentence: str) -> None:
-    assert failure_sentence(HEAD + raised + TAIL) == sentence
+    assert failure_sentence(in_worker(raised)) == sentence
 
 
 def test_an_error_nobody_foresaw_is_shown_with_its_name() -> None:
-    sentence = failure_sentence(HEAD + "pyarrow.lib.ArrowInvalid: Take operation overflowed" + TAIL)
+    sentence = failure_sentence(in_worker("pyarrow.lib.ArrowInvalid: Take operation overflowed"))
 
-    assert "pyarrow.lib.ArrowInvalid: Take operation overflowed" in sentence
+    assert sentence.startswith("The streaming query failed: pyarrow.lib.ArrowInvalid: Take operation overflowed. ")
     assert "BMQ_DEBUG=1" in sentence
 
 
-def jvm_report(fault: str) -> str:
-    return (
-        f"[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: {fault} SQLSTATE: XXKST\n"
-        "=== Streaming Query ===\nCurrent State: ACTIVE\n\nLogical Plan:\n   +- LocalRelation <empty>"
-    )
-
-
 def test_a_fault_of_the_jvm_is_shown_and_not_the_plan() -> None:
-    sentence = failure_sentence(jvm_report("No space left on device"))
+    plan = "=== Streaming Query ===\nCurrent State: ACTIVE\n\nLogical Plan:\n   +- LocalRelation <empty>"
+    causes = [
+        Cause("org.apache.spark.sql.streaming.StreamingQueryException", f"[STREAM_FAILED] Query [id = 1].\n{plan}"),
+        Cause("java.lang.IllegalStateException", ""),
+    ]
 
-    assert sentence.startswith("The streaming query failed: No space left on device")
+    assert failure_sentence(causes).startswith("The streaming query failed: java.lang.IllegalStateException. ")

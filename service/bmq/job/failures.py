@@ -1,0 +1,97 @@
+"""Why the streaming query failed, as one sentence for the operator: what, where, what became of the data, the way out.
+
+Spark wraps a failure several times, and its last line is often a part of its plan. So this module walks from an
+exception to its causes. Knows the exceptions of Spark and Hadoop, but neither topics nor state.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors.exceptions.captured import CapturedException
+
+from bmq.errors import ServiceError
+
+_KEPT = "The checkpoint is at the last whole batch, and the service goes on there at its next start."
+_WHOLE_REPORT = "BMQ_DEBUG=1 shows the whole report."
+_LONGEST = 500  # characters of a message that nobody foresaw
+
+# How Hadoop and Spark say that a file of the checkpoint is not as it was written.
+_DAMAGE = (
+    "org.apache.hadoop.fs.ChecksumException",
+    "com.fasterxml.jackson.",  # the JVM reads JSON nowhere else
+    "CANNOT_LOAD_STATE_STORE",
+    "CANNOT_READ_",
+    "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY",
+    "STREAMING_CHECKPOINT_MISSING_METADATA_FILE",
+    "Failed to read log file",
+    "Incomplete log file",
+)
+_DISK_FULL = "No space left on device"
+
+
+class JobFailed(ServiceError):
+    """The streaming query stopped by itself."""
+
+
+class Cause(NamedTuple):
+    """An exception of the JVM: its class and its message."""
+
+    kind: str
+    message: str
+
+
+@contextmanager
+def explained(file: str = "") -> Iterator[None]:
+    """Raise JobFailed in the place of an exception of Spark.
+
+    Parameters
+    ----------
+    file : what Spark reads here, for an exception that names no file.
+    """
+    try:
+        yield
+    except (CapturedException, Py4JJavaError) as error:
+        raise JobFailed(failure_sentence(causes_of(error), file)) from error
+
+
+def causes_of(error: CapturedException | Py4JJavaError) -> list[Cause]:
+    """Return the exceptions behind an error of PySpark, from the outermost to the innermost."""
+    found: list[Cause] = []
+    # PySpark keeps the text of the outermost alone.
+    java: Any = error.java_exception if isinstance(error, Py4JJavaError) else error._origin  # noqa: SLF001
+    while java is not None:
+        found.append(Cause(java.getClass().getName(), java.getMessage() or ""))
+        java = java.getCause()
+    return found or [Cause(type(error).__name__, str(error))]
+
+
+def failure_sentence(causes: Sequence[Cause], file: str = "") -> str:
+    """Return the sentence for these causes, from the outermost to the innermost; ``file`` as in `explained`."""
+    text = "\n".join(f"{kind}: {message}" for kind, message in causes)
+    ours = re.findall(r"^bmq(?:\.\w+)+: (.+)$", text, re.MULTILINE)
+    if ours:
+        return str(ours[-1])
+    inner = _first_line(causes[-1].message or causes[-1].kind)
+    if _DISK_FULL in text:
+        return f"A disk is full ({inner}). Make room where job.checkpoint and the temporary files (TMPDIR) are. {_KEPT}"
+    if any(sign in text for sign in _DAMAGE):
+        lines = [_first_line(cause.message) for cause in causes[1:] or causes]
+        nameless = f"{file} ({inner})" if file else inner
+        named = next((line for line in reversed(lines) if "/" in line), nameless)
+        return (
+            f"A file of the checkpoint is missing or damaged: {named}. Restore the whole checkpoint from one copy, "
+            "with the hidden .crc files, or set job.checkpoint to a new folder: the queries come back from the control "
+            f"topic, and what is inside a region enters it again. {_WHOLE_REPORT}"
+        )
+    python = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception|Invalid)\w*: .+$", causes[-1].message, re.MULTILINE)
+    what = python[-1] if python else inner
+    return f"The streaming query failed: {what[:_LONGEST]}. {_KEPT} {_WHOLE_REPORT}"
+
+
+def _first_line(message: str) -> str:
+    """Return the first line of a message, without the marks that Spark adds."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()] or [""]
+    return re.sub(r"^\[[A-Z_.]+\] | *SQLSTATE: \w+", "", lines[0]).rstrip(" .")[:_LONGEST]

@@ -1,0 +1,128 @@
+"""A checkpoint that was damaged, and a disk that is full: the service stops, and says what, where and the way out."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from bmq.config import Config
+from bmq.errors import ServiceError
+from bmq.job.service import Service
+from bmq.kafka_io.topics import Topics
+from tests.kafka_records import read_all
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
+
+NAME = "damaged"
+N_STREAMS = 20
+
+
+class Played:
+    """A checkpoint after two batches, and a third batch that waits in the topic."""
+
+    def __init__(self, bootstrap_servers: str, folder: Path) -> None:
+        self.servers = bootstrap_servers
+        self.checkpoint = folder / "whole"
+        self._producer = Producer({"bootstrap.servers": bootstrap_servers})
+        Topics({"bootstrap.servers": bootstrap_servers}).create_missing(f"{NAME}.control", [NAME], 1)
+        definition = {"kind": "border", "feed": "line", "region": {"box": {"x": [0, 10]}}}
+        self._producer.produce(f"{NAME}.control", json.dumps(definition), "q")
+        for second in range(3):
+            if second:
+                self.run(self.checkpoint)
+            self._send(second)
+        assert self.n_events() == N_STREAMS // 2 + N_STREAMS
+
+    def run(self, checkpoint: Path) -> None:
+        """Read everything that is there, by a service on this checkpoint."""
+        feed = {"topic": NAME, "stream_id": "id", "event_time": "ts", "event_time_unit": "ms", "dimensions": ["x"]}
+        job = {"checkpoint": str(checkpoint), "shards": 2, "starting_offsets": "earliest", "trigger": "available_now"}
+        topics = {name: f"{NAME}.{name}" for name in ("control", "events", "replies", "dead_letter", "markers")}
+        service = Service(Config(feeds={"line": feed}, job=job, topics=topics, metrics={"port": 0}), self.servers)
+        try:
+            service.start()
+            service.wait()
+        finally:
+            service.stop()
+
+    def n_events(self) -> int:
+        """Return how many events there are."""
+        return sum(1 for _ in read_all(self.servers, f"{NAME}.events"))
+
+    def _send(self, second: int) -> None:
+        for stream in range(N_STREAMS):
+            value = {"id": f"s{stream}", "ts": 1_000 * second, "x": 5.0 if (stream + second) % 2 else 50.0}
+            self._producer.produce(NAME, json.dumps(value), f"s{stream}")
+        self._producer.flush()
+
+
+@pytest.fixture(scope="module")
+def played(bootstrap_servers: str, tmp_path_factory: pytest.TempPathFactory) -> Played:
+    return Played(bootstrap_servers, tmp_path_factory.mktemp(NAME))
+
+
+def newest(folder: Path) -> Path:
+    """Return the file with the highest number in its name."""
+    return max((file for file in folder.iterdir() if file.stem.isdigit()), key=lambda file: int(file.stem))
+
+
+def cut(file: Path) -> None:
+    """Cut a file in half, as a machine does that loses power."""
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda folder: cut(newest(folder / "state" / "0" / "0")), r"state/0/0/\d+\.changelog"),
+        (lambda folder: newest(folder / "state" / "0" / "0").unlink(), r"state/0/0/\d+\.changelog"),
+        (lambda folder: shutil.rmtree(folder / "state"), "state directory is empty or missing"),
+        (lambda folder: newest(folder / "commits").write_bytes(b""), r"commits/\d+"),
+        (lambda folder: (folder / "metadata").unlink(), "metadata file is missing"),
+        (lambda folder: (folder / "metadata").write_bytes(b""), "metadata"),
+    ],
+    ids=["cut state", "lost state file", "no state", "empty commit", "no metadata", "empty metadata"],
+)
+def test_a_damaged_file_is_named_with_the_way_out(
+    played: Played, tmp_path: Path, damage: Callable[[Path], object], said: str
+) -> None:
+    shutil.copytree(played.checkpoint, tmp_path, dirs_exist_ok=True)
+    damage(tmp_path)
+
+    with pytest.raises(ServiceError, match=f"missing or damaged: .*{said}.*Restore the whole checkpoint") as raised:
+        played.run(tmp_path)
+
+    assert "\n" not in str(raised.value)
+    assert "Nothing is lost" not in str(raised.value)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Yield a folder on a disk of 2 MB."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount a disk")
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(tmp_path)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip(f"no disk can be mounted here: {mounted.stderr.decode().strip()}")
+    yield tmp_path
+    subprocess.run(["umount", "--lazy", str(tmp_path)], check=True)
+
+
+def test_a_full_disk_is_named_and_the_service_goes_on_when_there_is_room(played: Played, small_disk: Path) -> None:
+    shutil.copytree(played.checkpoint, small_disk, dirs_exist_ok=True)
+    with (small_disk / "other").open("wb", buffering=0) as other:
+        while free := os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize:
+            other.write(bytes(free))
+
+    with pytest.raises(ServiceError, match=r"^A disk is full .*No space left on device.* Make room where"):
+        played.run(small_disk)
+
+    (small_disk / "other").unlink()
+    played.run(small_disk)
+    # A shard that has written its part of the third batch by another copy does not write it again.
+    assert played.n_events() == N_STREAMS // 2 + 2 * N_STREAMS
