@@ -127,7 +127,7 @@ class Client:
     def publish(self, commands: Mapping[str, Definition | None]) -> dict[str, int]:
         """Publish definitions (None: delete) without waiting for replies; return their control offsets."""
         control = self.topics.control
-        with explained(self._options):
+        with explained(self._options, self._producer):
             # The producer itself would create a missing topic, uncompacted and with any number of partitions.
             if control not in self._producer.list_topics(timeout=CONNECT_TIMEOUT_SECONDS).topics:
                 raise missing_topic(self._options, control)

@@ -55,6 +55,9 @@ BMQ_KAFKA__OPTIONS='{"security.protocol": "SASL_SSL"}'
 - **SASL**: `sasl.mechanism`, `sasl.username`, `sasl.password`. **TLS**: `ssl.ca.location`, a file of certificates in
   PEM; for a client with a certificate of its own also `ssl.certificate.location`, `ssl.key.location` and
   `ssl.key.password`, or `ssl.keystore.location` (PKCS#12) and `ssl.keystore.password`.
+- **OAUTHBEARER**: `sasl.mechanism = "OAUTHBEARER"` with `sasl.oauthbearer.method = "oidc"` and the
+  `sasl.oauthbearer.*` options of librdkafka. This is not tested here; passwords (SCRAM) and certificates are, on a real
+  broker.
 - **Options of Java's clients** that librdkafka does not have, such as `sasl.jaas.config` and `ssl.truststore.location`,
   are refused with what stands for them here.
 - **Transactions**: `isolation.level` is `read_committed` unless you set it. With `read_uncommitted`, the

@@ -228,7 +228,15 @@ class MarkedWriter:
         self._renewed = time.monotonic() if self._mark is not None else float("-inf")
 
     def _read_mark(self, reader: Consumer) -> None:
-        (found,) = reader.committed([self._marks.at(0)], timeout=connect.CONNECT_TIMEOUT_SECONDS)
+        try:
+            (found,) = reader.committed([self._marks.at(0)], timeout=connect.CONNECT_TIMEOUT_SECONDS)
+        except KafkaException as error:
+            # The call only says that its time is over; why, the consumer hears in its next poll.
+            said = reader.poll(0)
+            reason = None if said is None else said.error()
+            if reason is None:
+                raise
+            raise KafkaException(KafkaError(reason.code(), f"group {self._marks.group!r}: {reason.str()}")) from error
         if found.error is not None:
             raise KafkaException(found.error)
         self._mark = found.offset if found.offset >= 0 else None

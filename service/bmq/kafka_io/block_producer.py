@@ -92,8 +92,8 @@ class BlockProducer:
             if error and c.error_code(error) == KafkaError._QUEUE_FULL:
                 c.error_destroy(error)
                 c.poll(self._handle, _FULL_MS)
-            else:
-                _check(error)
+            elif error:
+                _check(error, f"topic {messages.column('topic')[taken].as_py()!r}: ")
         c.poll(self._handle, 0)
 
     def flush(self) -> None:
@@ -192,14 +192,14 @@ def _destroy(client: int, topics: Mapping[str, int], delivery: Any) -> None:
     c.destroy(client, 0)
 
 
-def _check(error: int | None) -> None:
-    """Raise the error at an address, and free it; do nothing at 0."""
+def _check(error: int | None, place: str = "") -> None:
+    """Raise the error at an address, its text behind ``place``, and free it; do nothing at 0."""
     if not error:
         return
     c = library()
     raised = KafkaError(
         c.error_code(error),
-        c.error_text(error).decode(errors="replace"),
+        place + c.error_text(error).decode(errors="replace"),
         fatal=bool(c.error_is_fatal(error)),
         retriable=bool(c.error_is_retriable(error)),
         txn_requires_abort=bool(c.error_ends_transaction(error)),

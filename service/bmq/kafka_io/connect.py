@@ -4,10 +4,11 @@ Knows confluent-kafka, but not the service's topics or messages.
 """
 
 import logging
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import TypeVar
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Producer
@@ -50,12 +51,22 @@ _NO_COORDINATOR = frozenset(
 ISOLATION_OPTION = "isolation.level"
 ISOLATION = "read_committed"
 
+# A broker refuses the client. The client's calls only say that no broker answers.
+_REFUSED = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})
+_TLS_ALERT = "SSL routines"  # in a broken connection: the broker has refused the client's certificate, or misses one
+
+_LISTEN_SECONDS = 1.0
+
 Options = Mapping[str, str]
 Answer = TypeVar("Answer")
 
 # Swallows librdkafka's own log lines ("%3|170…|FAIL|…"), which would appear beside the one sentence for the user.
 _LOG = logging.getLogger("bmq.kafka")
 _LOG.addHandler(logging.NullHandler())
+
+
+# Options of a client -> why a broker refused it last. librdkafka says so in a callback.
+_refusals: dict[frozenset[tuple[str, str]], KafkaError] = {}
 
 
 class Unreachable(SetupError):
@@ -65,13 +76,13 @@ class Unreachable(SetupError):
 def admin_client(options: Options) -> AdminClient:
     """Return a client for topics and offsets; it connects at its first use."""
     with explained(options):
-        return AdminClient(dict(options), logger=_LOG)
+        return AdminClient(_noting_refusals(options), logger=_LOG)
 
 
 def producer(options: Options) -> Producer:
     """Return an idempotent producer: it reports a delivery when the replicas have the record, once and in order."""
     with explained(options):
-        return Producer({"enable.idempotence": "true"} | dict(options), logger=_LOG)
+        return Producer({"enable.idempotence": "true"} | _noting_refusals(options), logger=_LOG)
 
 
 def consumer(options: Options) -> Consumer:
@@ -85,7 +96,18 @@ def consumer(options: Options) -> Consumer:
         ISOLATION_OPTION: ISOLATION,
     }
     with explained(options):
-        return Consumer(own | dict(options), logger=_LOG)
+        return Consumer(own | _noting_refusals(options), logger=_LOG)
+
+
+def _noting_refusals(options: Options) -> dict[str, Any]:
+    """Return the options, with a callback that keeps why a broker refuses the client."""
+    key = frozenset(options.items())
+
+    def note(error: KafkaError) -> None:
+        if _is_refusal(error):
+            _refusals[key] = error
+
+    return {**options, "error_cb": note}
 
 
 def isolation_level(options: Options) -> IsolationLevel:
@@ -121,16 +143,30 @@ def patiently(
 
 
 @contextmanager
-def explained(options: Options) -> Iterator[None]:
-    """Turn errors of the client into a `SetupError` that names the broker and the way out."""
+def explained(options: Options, client: AdminClient | Producer | Consumer | None = None) -> Iterator[None]:
+    """Turn errors of the client into a `SetupError` that names the broker and the way out.
+
+    Parameters
+    ----------
+    client : one that has not heard yet why a broker refuses it; a consumer only if it has no partitions.
+    """
     try:
         yield
     except KafkaException as error:
         fault = error.args[0]
+        if isinstance(fault, KafkaError) and fault.code() in UNREACHABLE:
+            if client is not None:
+                client.poll(0)
+            refusal = _refusals.get(frozenset(options.items()))
+            if refusal is not None:
+                raise SetupError(_sentence(options, KafkaException(refusal))) from error
         may_pass = isinstance(fault, KafkaError) and (
             fault.code() in UNREACHABLE | _NO_COORDINATOR or fault.retriable()
         )
         raise (Unreachable if may_pass else SetupError)(_sentence(options, error)) from error
+    else:
+        if _refusals:
+            _refusals.pop(frozenset(options.items()), None)
 
 
 def missing_topic(options: Options, topic: str) -> SetupError:
@@ -146,23 +182,43 @@ def _sentence(options: Options, raised: KafkaException) -> str:
     error = raised.args[0]
     if not isinstance(error, KafkaError):
         return f"Kafka at {servers}: {error}. Look at the broker's log."
+    text = error.str().rstrip(".")
+    if _is_refusal(error):
+        return (
+            f"Kafka at {servers} does not let us in: {text}. "
+            "Check the security options under [kafka.options] in the configuration."
+        )
     match error.code():
+        case KafkaError._TRANSPORT | KafkaError._ALL_BROKERS_DOWN if _listens(servers):
+            return (
+                f"No Kafka answers at {servers}, but a program listens there. Check security.protocol under "
+                "[kafka.options] in the configuration, and the broker's log."
+            )
         case code if code in UNREACHABLE:
             return (
                 f"No Kafka answers at {servers}. "
                 "Start one with 'bmq broker' or 'bmq serve', or name another with --bootstrap."
             )
         case KafkaError._INVALID_ARG:
-            return f"Kafka's client refuses its options: {error.str()}. Correct [kafka.options] in the configuration."
-        case KafkaError._AUTHENTICATION | KafkaError._SSL:
-            return (
-                f"Kafka at {servers} does not let us in: {error.str()}. "
-                "Check the security options under [kafka.options] in the configuration."
-            )
+            return f"Kafka's client refuses its options: {text}. Correct [kafka.options] in the configuration."
         case (
             KafkaError.TOPIC_AUTHORIZATION_FAILED
             | KafkaError.CLUSTER_AUTHORIZATION_FAILED
             | KafkaError.GROUP_AUTHORIZATION_FAILED
+            | KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         ):
-            return f"Kafka at {servers} forbids this: {error.str()}. Ask its operator for the right."
-    return f"Kafka at {servers}: {error.str()}. Look at the broker's log."
+            return f"Kafka at {servers} forbids this: {text}. Ask its operator for the right."
+    return f"Kafka at {servers}: {text}. Look at the broker's log."
+
+
+def _is_refusal(error: KafkaError) -> bool:
+    return error.code() in _REFUSED or _TLS_ALERT in error.str()
+
+
+def _listens(servers: str) -> bool:
+    """Return whether a program takes connections at the first of these addresses."""
+    host, _, port = servers.split(",")[0].rpartition(":")
+    with suppress(OSError, ValueError):
+        socket.create_connection((host.strip("[]"), int(port)), _LISTEN_SECONDS).close()
+        return True
+    return False

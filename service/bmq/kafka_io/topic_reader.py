@@ -28,8 +28,9 @@ from bmq.kafka_io.connect import (
 _POLL_SECONDS = 0.2
 _POLL_RECORDS = 1_000
 
-# The client recovers from these errors by itself, and the reader continues at its position.
-_PASSING = LEADERLESS | UNREACHABLE | {KafkaError._PARTITION_EOF}
+# The client recovers from these errors by itself, and the reader continues at its position. It looks for its group's
+# coordinator, too, and may not be allowed to; but a reader needs no group.
+_PASSING = LEADERLESS | UNREACHABLE | {KafkaError._PARTITION_EOF, KafkaError.GROUP_AUTHORIZATION_FAILED}
 
 
 class Start(IntEnum):
@@ -59,7 +60,7 @@ class TopicReader:
         self._options = options
         self._topic = topic
         self._consumer: Consumer = consumer(options)
-        with explained(options):
+        with explained(options, self._consumer):
             partitions = self._partitions()
             if start is Start.END:
                 for at in partitions:

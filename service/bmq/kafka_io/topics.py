@@ -91,12 +91,12 @@ class Topics:
 
     def ping(self) -> None:
         """Ask a broker for something small; return when it has answered."""
-        with explained(self._options):
+        with explained(self._options, self._admin):
             self._admin.describe_cluster(request_timeout=CONNECT_TIMEOUT_SECONDS).result()
 
     def partitions(self) -> dict[str, int]:
         """Return the number of partitions of every topic."""
-        with explained(self._options):
+        with explained(self._options, self._admin):
             metadata = self._admin.list_topics(timeout=CONNECT_TIMEOUT_SECONDS)
         return {name: len(topic.partitions) for name, topic in metadata.topics.items()}
 
@@ -106,7 +106,7 @@ class Topics:
         if n_partitions is None:
             return None
         resource = ConfigResource(ResourceType.TOPIC, name)
-        with explained(self._options):
+        with explained(self._options, self._admin):
             (future,) = self._admin.describe_configs([resource], request_timeout=CONNECT_TIMEOUT_SECONDS).values()
             policy = future.result()["cleanup.policy"].value
         return TopicState(name, n_partitions, "compact" in policy.split(","))
@@ -164,7 +164,7 @@ class Topics:
         if not names:
             return {}
         found: dict[str, str] = {}
-        with explained(self._options):
+        with explained(self._options, self._admin):
             described = self._admin.describe_topics(
                 TopicCollection(list(names)),
                 include_authorized_operations=True,
@@ -200,7 +200,7 @@ class Topics:
     def ends(self, names: Sequence[str]) -> dict[str, TopicEnds]:
         """Return, for each existing topic, its id and the ends that `end_offsets` returns; two requests."""
         found: dict[str, TopicEnds] = {}
-        with explained(self._options):
+        with explained(self._options, self._admin):
             described = self._admin.describe_topics(
                 TopicCollection(list(names)), request_timeout=CONNECT_TIMEOUT_SECONDS
             )
@@ -208,9 +208,10 @@ class Topics:
                 try:
                     topic = future.result()
                 except KafkaException as error:
-                    if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    fault = error.args[0]
+                    if fault.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                         continue
-                    raise
+                    raise KafkaException(KafkaError(fault.code(), f"topic {name!r}: {fault.str()}")) from error
                 identity = str(topic.topic_id)
                 found[name] = TopicEnds(None if identity == _NO_ID else identity, {at.id: 0 for at in topic.partitions})
             wanted = {
@@ -228,7 +229,7 @@ class Topics:
         wanted = {TopicPartition(name, partition): which for name in names for partition in range(there.get(name, 0))}
         if not wanted:
             return {}
-        with explained(self._options):
+        with explained(self._options, self._admin):
             return patiently(lambda: self._ask_offsets(wanted))
 
     def _ask_offsets(self, wanted: dict[TopicPartition, OffsetSpec]) -> dict[str, dict[int, int]]:
@@ -247,7 +248,7 @@ class Topics:
         return [topic.topic for topic in missing]
 
     def _create(self, missing: list[NewTopic]) -> None:
-        with explained(self._options):
+        with explained(self._options, self._admin):
             futures = self._admin.create_topics(missing, request_timeout=CONNECT_TIMEOUT_SECONDS)
             for future in futures.values():
                 try:
