@@ -5,8 +5,8 @@
 Claim: under 10 s with 1 M streams and 10,000 queries. The service reads two rounds of all streams and is stopped. Then,
 again and again: 33,000 readings arrive, a second of streams that report each 30 s; the service starts from its
 checkpoint; the clock runs from the start of its process to the first event that a consumer of committed records has;
-then all of its processes get SIGKILL. At the end the service runs once more, and the events of sampled streams are
-compared with the definition.
+then its process and its JVM get SIGKILL, and the others end with them. At the end the service runs once more, and the
+events of sampled streams are compared with the definition.
 """
 
 import os
@@ -42,7 +42,14 @@ _console = Console(stderr=True)
 
 
 def main(streams: int = 1_000_000, repeats: int = 3) -> None:
-    """Measure, check the answers, and print the line."""
+    """Measure, check the answers, and print the line.
+
+    Parameters
+    ----------
+    streams : N_WAITING at least.
+    """
+    if streams < N_WAITING:
+        raise typer.BadParameter(f"--streams must be at least {N_WAITING:,}: so many report each time")
     side_m = EVENTS_PER_READING * 3.1416 / 2 * PLANE_M**2 / (4 * N_QUERIES * STEP_M)
     workload = Workload(streams, N_FIRST_ROUNDS + repeats, N_QUERIES, side_m)
     with tempfile.TemporaryDirectory(prefix="bmq-bench-") as name, Broker(Path(name) / "kafka") as broker:
@@ -63,13 +70,14 @@ def measure(bootstrap: str, folder: Path, workload: Workload, number: int) -> fl
     """Send the waiting readings of a round, start the service, kill it; return the seconds to the first event."""
     fill_readings(bootstrap, TOPIC, replace(workload, n_rounds=number + 1), number, N_WAITING)
     command = [sys.executable, "-m", "bench.pipeline_run", "latency", bootstrap, TOPIC, str(BATCH_READINGS)]
-    with TopicReader({"bootstrap.servers": bootstrap}, EVENTS, Start.END) as reader:
+    log = folder.parent / f"restart-{number}.log"
+    with TopicReader({"bootstrap.servers": bootstrap}, EVENTS, Start.END) as reader, log.open("w") as file:
         begin = time.monotonic()
         service = subprocess.Popen(
             [*command, str(folder), CONTROL, EVENTS],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=(folder.parent / f"restart-{number}.log").open("w"),
+            stderr=file,
             text=True,
             start_new_session=True,
         )

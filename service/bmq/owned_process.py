@@ -26,8 +26,9 @@ START_SECONDS = 120.0
 
 WATCH_SECONDS = 1.0  # how long a process outlives its owner
 
-# Bytes. The path of a Unix socket has at most 107 on Linux and 103 on macOS, and Spark adds up to 60 to its folder.
-LONGEST_FOLDER = 45
+# Bytes. The path of a Unix socket has at most 107 on Linux and 103 on macOS. Behind this folder come that of the user
+# (15) and that of the run (13), and Spark's name of a socket (43).
+LONGEST_FOLDER = 32
 
 _PAUSE_SECONDS = 0.01
 

@@ -185,7 +185,7 @@ def test_who_is_not_let_in_hears_why_and_no_password_is_shown(broker: SecuredBro
         "password": (lambda: Topics(wrong_password).partitions(), "invalid credentials"),
         "certificate": (lambda: Topics(other_authority).partitions(), "certificate"),
         "protocol": (lambda: Topics(no_security).partitions(), "listens there. Check security.protocol"),
-        "no certificate": (lambda: Topics(no_certificate).partitions(), "bad certificate"),
+        "no certificate": (lambda: Topics(no_certificate).partitions(), "certificate"),
         "reader": (lambda: TopicReader(wrong_password, TOPICS.events, Start.END), "invalid credentials"),
         "client": (command, "invalid credentials"),
     }

@@ -128,7 +128,7 @@ class Broker:
         # 2.
         with self._lock() as lock:
             shutil.rmtree(self.directory / _TEMPORARY, ignore_errors=True)
-            (self.directory / _TEMPORARY).mkdir()
+            (self.directory / _TEMPORARY).mkdir(exist_ok=True)
             # 3.
             cluster_id = self._cluster_id(command)
             # 4.

@@ -21,14 +21,19 @@ _LONGEST = 500  # characters of a message that nobody foresaw
 # How Hadoop and Spark say that a file of the checkpoint is not as it was written.
 _DAMAGE = (
     "org.apache.hadoop.fs.ChecksumException",
-    "com.fasterxml.jackson.",  # the JVM reads JSON nowhere else
-    "CANNOT_LOAD_STATE_STORE",
-    "CANNOT_READ_",
+    "CANNOT_LOAD_STATE_STORE.CANNOT_READ_",
+    "CANNOT_LOAD_STATE_STORE.CANNOT_FIND_BASE_SNAPSHOT",
+    "CANNOT_LOAD_STATE_STORE.UNEXPECTED_FILE_SIZE",
     "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY",
     "STREAMING_CHECKPOINT_MISSING_METADATA_FILE",
     "Failed to read log file",
     "Incomplete log file",
 )
+# Under this condition Spark also puts what has nothing to do with damage, so the innermost exception decides.
+_STATE = "CANNOT_LOAD_STATE_STORE"
+_MISSING = ("java.io.FileNotFoundException", "java.nio.file.NoSuchFileException", "java.io.EOFException")
+_NOT_MISSING = ("Permission denied", "Too many open files")
+_BAD_JSON = "com.fasterxml.jackson."  # Spark reads its own files so
 _DISK_FULL = "No space left on device"
 
 
@@ -74,10 +79,10 @@ def failure_sentence(causes: Sequence[Cause], file: str = "") -> str:
     ours = re.findall(r"^bmq(?:\.\w+)+: (.+)$", text, re.MULTILINE)
     if ours:
         return str(ours[-1])
-    inner = _first_line(causes[-1].message or causes[-1].kind)
+    inner = next((line for _, message in reversed(causes) if (line := _first_line(message))), causes[-1].kind)
     if _DISK_FULL in text:
         return f"A disk is full ({inner}). Make room where job.checkpoint and the temporary files (TMPDIR) are. {_KEPT}"
-    if any(sign in text for sign in _DAMAGE):
+    if _is_damage(causes, text):
         lines = [_first_line(cause.message) for cause in causes[1:] or causes]
         nameless = f"{file} ({inner})" if file else inner
         named = next((line for line in reversed(lines) if "/" in line), nameless)
@@ -86,9 +91,21 @@ def failure_sentence(causes: Sequence[Cause], file: str = "") -> str:
             "with the hidden .crc files, or set job.checkpoint to a new folder: the queries come back from the control "
             f"topic, and what is inside a region enters it again. {_WHOLE_REPORT}"
         )
-    python = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception|Invalid)\w*: .+$", causes[-1].message, re.MULTILINE)
+    # A failure in Python is often not the innermost: the JVM that still writes to the worker fails, too.
+    python = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception|Invalid)\w*: .+$", _of_workers(causes), re.MULTILINE)
     what = python[-1] if python else inner
     return f"The streaming query failed: {what[:_LONGEST]}. {_KEPT} {_WHOLE_REPORT}"
+
+
+def _is_damage(causes: Sequence[Cause], text: str) -> bool:
+    kind, message = causes[-1]
+    is_missing = kind in _MISSING and not any(words in message for words in _NOT_MISSING)
+    return any(sign in text for sign in _DAMAGE) or kind.startswith(_BAD_JSON) or (_STATE in text and is_missing)
+
+
+def _of_workers(causes: Sequence[Cause]) -> str:
+    """Return the tracebacks of Python workers among the causes."""
+    return "\n".join(message for kind, message in causes if kind.endswith(".PythonException"))
 
 
 def _first_line(message: str) -> str:

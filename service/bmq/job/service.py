@@ -98,10 +98,10 @@ class Service:
         origin = _bind(CheckpointFolder(spark, config.job.checkpoint), config, topics)  # 3
         plan = _plan(config, origin)
         _log.info("Loading the kernels. The first time they are compiled, which takes some minutes.")
-        if is_submitted() or config.job.trigger == "available_now":  # 4
-            start_worker_daemon(spark)
-        else:
-            with explained():
+        with explained():  # 4
+            if is_submitted() or config.job.trigger == "available_now":
+                start_worker_daemon(spark)
+            else:
                 rehearse(spark, plan)
         self.metrics.start()  # 5
         idle_feeds = _idle_feeds(config)

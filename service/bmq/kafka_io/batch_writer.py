@@ -231,7 +231,7 @@ class MarkedWriter:
         try:
             (found,) = reader.committed([self._marks.at(0)], timeout=connect.CONNECT_TIMEOUT_SECONDS)
         except KafkaException as error:
-            # The call only says that its time is over; why, the consumer hears in its next poll.
+            # The call only says that its time is over. The next poll returns the reason.
             said = reader.poll(0)
             reason = None if said is None else said.error()
             if reason is None:

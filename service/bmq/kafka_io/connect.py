@@ -53,7 +53,8 @@ ISOLATION = "read_committed"
 
 # A broker refuses the client. The client's calls only say that no broker answers.
 _REFUSED = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})
-_TLS_ALERT = "SSL routines"  # in a broken connection: the broker has refused the client's certificate, or misses one
+_TLS_ALERT = "SSL routines"  # in a broken connection: the broker refuses the client's certificate, or misses one
+_FRESH_SECONDS = 30.0  # for so long a refusal explains a failure; the client tries again every few seconds
 
 _LISTEN_SECONDS = 1.0
 
@@ -65,8 +66,8 @@ _LOG = logging.getLogger("bmq.kafka")
 _LOG.addHandler(logging.NullHandler())
 
 
-# Options of a client -> why a broker refused it last. librdkafka says so in a callback.
-_refusals: dict[frozenset[tuple[str, str]], KafkaError] = {}
+# Who asks -> when, and why, a broker refused it last. librdkafka says so in a callback.
+_refusals: dict[frozenset[tuple[str, str]], tuple[float, KafkaError]] = {}
 
 
 class Unreachable(SetupError):
@@ -101,13 +102,28 @@ def consumer(options: Options) -> Consumer:
 
 def _noting_refusals(options: Options) -> dict[str, Any]:
     """Return the options, with a callback that keeps why a broker refuses the client."""
-    key = frozenset(options.items())
+    who = _who(options)
 
     def note(error: KafkaError) -> None:
         if _is_refusal(error):
-            _refusals[key] = error
+            _refusals[who] = time.monotonic(), error
 
     return {**options, "error_cb": note}
+
+
+def _who(options: Options) -> frozenset[tuple[str, str]]:
+    """Return the options on which it depends whether a broker lets a client in."""
+    return frozenset(
+        (name, value)
+        for name, value in options.items()
+        if name == "bootstrap.servers" or name.startswith(("security.", "sasl.", "ssl."))
+    )
+
+
+def _take_refusal(options: Options) -> KafkaError | None:
+    """Return why a broker has just refused a client, once: a later failure may have another reason."""
+    noted, refusal = _refusals.pop(_who(options), (float("-inf"), None))
+    return refusal if time.monotonic() - noted < _FRESH_SECONDS else None
 
 
 def isolation_level(options: Options) -> IsolationLevel:
@@ -148,7 +164,7 @@ def explained(options: Options, client: AdminClient | Producer | Consumer | None
 
     Parameters
     ----------
-    client : one that has not heard yet why a broker refuses it; a consumer only if it has no partitions.
+    client : the client of the call, whose callbacks run here if it fails; a consumer only if it has no partitions.
     """
     try:
         yield
@@ -157,16 +173,13 @@ def explained(options: Options, client: AdminClient | Producer | Consumer | None
         if isinstance(fault, KafkaError) and fault.code() in UNREACHABLE:
             if client is not None:
                 client.poll(0)
-            refusal = _refusals.get(frozenset(options.items()))
+            refusal = _take_refusal(options)
             if refusal is not None:
                 raise SetupError(_sentence(options, KafkaException(refusal))) from error
         may_pass = isinstance(fault, KafkaError) and (
             fault.code() in UNREACHABLE | _NO_COORDINATOR or fault.retriable()
         )
         raise (Unreachable if may_pass else SetupError)(_sentence(options, error)) from error
-    else:
-        if _refusals:
-            _refusals.pop(frozenset(options.items()), None)
 
 
 def missing_topic(options: Options, topic: str) -> SetupError:
@@ -192,7 +205,7 @@ def _sentence(options: Options, raised: KafkaException) -> str:
         case KafkaError._TRANSPORT | KafkaError._ALL_BROKERS_DOWN if _listens(servers):
             return (
                 f"No Kafka answers at {servers}, but a program listens there. Check security.protocol under "
-                "[kafka.options] in the configuration, and the broker's log."
+                "[kafka.options] in the configuration, and the broker's log; it may still be starting."
             )
         case code if code in UNREACHABLE:
             return (
@@ -212,7 +225,7 @@ def _sentence(options: Options, raised: KafkaException) -> str:
 
 
 def _is_refusal(error: KafkaError) -> bool:
-    return error.code() in _REFUSED or _TLS_ALERT in error.str()
+    return error.code() in _REFUSED or (error.code() == KafkaError._TRANSPORT and _TLS_ALERT in error.str())
 
 
 def _listens(servers: str) -> bool:

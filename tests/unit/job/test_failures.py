@@ -42,11 +42,60 @@ def test_an_error_nobody_foresaw_is_shown_with_its_name() -> None:
     assert "BMQ_DEBUG=1" in sentence
 
 
+QUERY = Cause("org.apache.spark.sql.streaming.StreamingQueryException", "[STREAM_FAILED] Query [id = 1].\n=== Plan ===")
+
+
 def test_a_fault_of_the_jvm_is_shown_and_not_the_plan() -> None:
-    plan = "=== Streaming Query ===\nCurrent State: ACTIVE\n\nLogical Plan:\n   +- LocalRelation <empty>"
+    sentence = failure_sentence([QUERY, Cause("java.lang.IllegalStateException", "Two of them")])
+
+    assert sentence.startswith("The streaming query failed: Two of them. ")
+
+
+def test_a_fault_in_python_is_shown_where_the_jvm_failed_to_write_to_the_worker() -> None:
+    causes = [*in_worker("pyarrow.lib.ArrowInvalid: Take overflowed"), Cause("java.io.IOException", "Broken pipe")]
+
+    assert "failed: pyarrow.lib.ArrowInvalid: Take overflowed. " in failure_sentence(causes)
+
+
+def test_the_innermost_cause_with_words_is_shown() -> None:
+    crashed = Cause("org.apache.spark.SparkException", "Python worker exited unexpectedly (crashed)")
+
+    sentence = failure_sentence([QUERY, crashed, Cause("java.io.EOFException", "")])
+
+    assert sentence.startswith("The streaming query failed: Python worker exited unexpectedly (crashed). ")
+
+
+def test_a_full_disk_is_named_with_what_to_do() -> None:
     causes = [
-        Cause("org.apache.spark.sql.streaming.StreamingQueryException", f"[STREAM_FAILED] Query [id = 1].\n{plan}"),
-        Cause("java.lang.IllegalStateException", ""),
+        QUERY,
+        Cause("org.apache.hadoop.fs.FSError", "x"),
+        Cause("java.io.IOException", "No space left on device"),
     ]
 
-    assert failure_sentence(causes).startswith("The streaming query failed: java.lang.IllegalStateException. ")
+    assert failure_sentence(causes).startswith("A disk is full (No space left on device). Make room where ")
+
+
+LOADING = Cause("org.apache.spark.SparkException", "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred.")
+
+
+def test_a_state_file_that_is_gone_is_damage() -> None:
+    sentence = failure_sentence(
+        [QUERY, LOADING, Cause("java.io.FileNotFoundException", "File /c/3.zip does not exist")]
+    )
+
+    assert "missing or damaged: File /c/3.zip does not exist. Restore the whole checkpoint" in sentence
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        Cause("java.io.FileNotFoundException", "/c/3.zip (Permission denied)"),
+        Cause("java.io.FileNotFoundException", "/c/3.zip (Too many open files)"),
+        Cause("java.lang.OutOfMemoryError", "Java heap space"),
+    ],
+)
+def test_a_whole_checkpoint_that_cannot_be_read_is_not_called_damaged(inner: Cause) -> None:
+    sentence = failure_sentence([QUERY, LOADING, inner])
+
+    assert sentence.startswith(f"The streaming query failed: {inner.message}. ")
+    assert "damaged" not in sentence

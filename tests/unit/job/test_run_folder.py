@@ -3,11 +3,13 @@
 import subprocess
 import sys
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from bmq.errors import SetupError
 from bmq.job.run_folder import RunFolder
+from bmq.owned_process import LONGEST_FOLDER
 
 HOLDS_ONE = """
 import sys
@@ -54,16 +56,28 @@ def test_a_folder_that_others_can_open_is_refused(tmp_path: Path) -> None:
         RunFolder(str(tmp_path))
 
 
+def test_a_socket_of_spark_fits_in_the_folder_of_a_run() -> None:
+    parent = "/" + "t" * (LONGEST_FOLDER - 2)  # the longest that `socket_folder` takes
+    longest = f"{parent}/bmq-{2**32 - 1}/run-12345678/.{uuid4()}.sock"
+
+    assert len(longest) <= 103
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_with_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(SetupError, match=r"file \(.*Not a directory.*\)\. Set TMPDIR"):
+        RunFolder(str(tmp_path / "file"))
+
+
 def test_a_folder_that_is_not_of_a_run_stays(tmp_path: Path) -> None:
     first = RunFolder(str(tmp_path))
     (first.path.parent / "writer-1").touch()
-    (first.path.parent / "run-of-somebody").mkdir()
 
     second = RunFolder(str(tmp_path))
 
     assert {path.name for path in second.path.parent.iterdir()} == {
         "writer-1",
-        "run-of-somebody",
         first.path.name,
         second.path.name,
     }
