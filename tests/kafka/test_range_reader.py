@@ -36,7 +36,9 @@ def topic(bootstrap_servers: str) -> str:
 
 
 def send(servers: str, topic: str, values: Iterable[bytes | None], **options: str) -> None:
-    producer = Producer({"bootstrap.servers": servers, "queue.buffering.max.messages": 1_000_000, **options})
+    # Idempotent: a request that is sent again on a busy machine keeps its place.
+    own = {"enable.idempotence": "true", "queue.buffering.max.messages": 1_000_000}
+    producer = Producer({"bootstrap.servers": servers, **own, **options})
     for value in values:
         producer.produce(topic, value, partition=1)
     assert producer.flush(LIMIT_SECONDS) == 0

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from bmq.config import Config
 from bmq.job.checkpoint import CheckpointFolder, Origin, bound_options, must_fit
-from bmq.job.failures import JobFailed, explained
+from bmq.job.failed_query import JobFailed, explained
 from bmq.job.idle import ClockWriter, IdleFeeds
 from bmq.job.pipeline import start_pipeline
 from bmq.job.plan import Plan

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bmq.job.failures import Cause, failure_sentence
+from bmq.job.failed_query import Cause, failure_sentence
 
 HEAD = (
     "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: Job aborted due to stage failure: Task 1 in "
