@@ -93,7 +93,10 @@ class BlockProducer:
                 c.error_destroy(error)
                 c.poll(self._handle, _FULL_MS)
             elif error:
-                _check(error, f"topic {messages.column('topic')[taken].as_py()!r}: ")
+                c.poll(self._handle, 0)  # an earlier message may have failed, and this one because of it
+                refused = _error_at(error)
+                self._keep(refused, messages.column("topic")[taken].as_py())
+                raise KafkaException(refused)
         c.poll(self._handle, 0)
 
     def flush(self) -> None:
@@ -142,11 +145,17 @@ class BlockProducer:
         _check(library().abort_transaction(self._handle, _ms(seconds)))
 
     def note(self, message: "_Message") -> None:
-        """Keep the first failure: after it, a transaction purges all others."""
-        if message.error and self.failure is None:
+        """Keep the failure of a message that was handed over."""
+        if message.error:
             c = library()
-            error = KafkaError(message.error, c.text_of(message.error).decode())
-            self.failure = Failure(error, c.topic_name(message.topic).decode())
+            self._keep(
+                KafkaError(message.error, c.text_of(message.error).decode()), c.topic_name(message.topic).decode()
+            )
+
+    def _keep(self, error: KafkaError, topic: str) -> None:
+        """Keep the first failure: after it, a transaction purges all others."""
+        if self.failure is None:
+            self.failure = Failure(error, topic)
 
     def _topic(self, name: str) -> int:
         if name not in self._topics:
@@ -192,20 +201,24 @@ def _destroy(client: int, topics: Mapping[str, int], delivery: Any) -> None:
     c.destroy(client, 0)
 
 
-def _check(error: int | None, place: str = "") -> None:
-    """Raise the error at an address, its text behind ``place``, and free it; do nothing at 0."""
-    if not error:
-        return
+def _check(error: int | None) -> None:
+    """Raise the error at an address; do nothing at 0."""
+    if error:
+        raise KafkaException(_error_at(error))
+
+
+def _error_at(address: int) -> KafkaError:
+    """Return the error at an address, and free it there."""
     c = library()
-    raised = KafkaError(
-        c.error_code(error),
-        place + c.error_text(error).decode(errors="replace"),
-        fatal=bool(c.error_is_fatal(error)),
-        retriable=bool(c.error_is_retriable(error)),
-        txn_requires_abort=bool(c.error_ends_transaction(error)),
+    found = KafkaError(
+        c.error_code(address),
+        c.error_text(address).decode(errors="replace"),
+        fatal=bool(c.error_is_fatal(address)),
+        retriable=bool(c.error_is_retriable(address)),
+        txn_requires_abort=bool(c.error_ends_transaction(address)),
     )
-    c.error_destroy(error)
-    raise KafkaException(raised)
+    c.error_destroy(address)
+    return found
 
 
 def _ms(seconds: float) -> int:
