@@ -27,12 +27,13 @@ from confluent_kafka import Producer
 from rich.console import Console
 
 from bench.fill import N_PARTITIONS, fill_queries
-from bench.workload import PLANE_M, STEP_M, Workload, stream_id
+from bench.workload import Workload, side_of_squares, stream_id
 from bmq.broker.broker import Broker
 from bmq.kafka_io.topic_reader import Start, TopicReader
 from bmq.kafka_io.topics import Topics
 
 N_QUERIES = 10_000
+BATCH_READINGS = 400_000  # at most: without a backlog a batch has some hundred
 TICKS_PER_SECOND = 20
 START_SECONDS = 120.0
 SETTLING_SECONDS = 5.0  # after the last reading: an event that is later than this is missed
@@ -76,21 +77,12 @@ def main(rate: int = 3_000, seconds: int = 60, delivery: Delivery = Delivery.EXA
 def measure_latency(bootstrap: str, folder: Path, rate: int, delivery: Delivery, seconds: int) -> Latency:
     """Run the service beside a steady producer and a consumer; return what the events took."""
     name = f"latency.{rate}.{delivery}"
-    side_m = 0.1 * 3.1416 / 2 * PLANE_M**2 / (4 * N_QUERIES * STEP_M)
-    workload = Workload(rate, seconds, N_QUERIES, side_m)
+    workload = Workload(rate, seconds, N_QUERIES, side_of_squares(N_QUERIES))
     control, events = f"{name}.control.queries", f"{name}.events"
     Topics({"bootstrap.servers": bootstrap}).create_missing(control, [name, events], N_PARTITIONS)
     fill_queries(bootstrap, control, workload)
     pipeline = "latency" if delivery is Delivery.EXACTLY_ONCE else "latency-at-least-once"
-    command = [sys.executable, "-m", "bench.pipeline_run", pipeline, bootstrap, name, "400000", str(folder / name)]
-    service = subprocess.Popen(
-        [*command, control, events],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=(folder / f"{name}.log").open("w"),
-        text=True,
-        start_new_session=True,
-    )
+    service = start_service(pipeline, bootstrap, name, folder / name, control, events)
     try:
         assert service.stdin is not None
         wait_for_line(service, "running")
@@ -115,6 +107,22 @@ def measure_latency(bootstrap: str, folder: Path, rate: int, delivery: Delivery,
     # Of the last hundred: Spark keeps no more.
     batch_ms = statistics.median(batch["ms"] for batch in batches)
     return Latency(rate, delivery, batch_ms, percentiles[49], percentiles[98], sum(cores.values()))
+
+
+def start_service(
+    pipeline: str, bootstrap: str, topic: str, checkpoint: Path, control: str, events: str
+) -> "subprocess.Popen[str]":
+    """Start the service in a session of its own; it reads what arrives until its input is closed."""
+    command = [sys.executable, "-m", "bench.pipeline_run", pipeline, bootstrap, topic, str(BATCH_READINGS)]
+    with Path(f"{checkpoint}.log").open("a") as log:
+        return subprocess.Popen(
+            [*command, str(checkpoint), control, events],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            start_new_session=True,
+        )
 
 
 def wait_for_line(process: "subprocess.Popen[str]", start: str, limit_seconds: float = START_SECONDS) -> str:

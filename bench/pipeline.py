@@ -37,14 +37,13 @@ from rich.console import Console
 from bench.answers import events_by_stream, expected_by_stream, sampled_streams
 from bench.fill import fill_queries, fill_readings
 from bench.latency import Delivery, Latency, measure_latency
-from bench.workload import PLANE_M, STEP_M, SelectWorkload, Workload
+from bench.workload import EVENTS_PER_READING, PLANE_M, SelectWorkload, Workload, side_of_squares
 from bmq.broker.broker import Broker
 
 TOPIC = "bench"
 # The first two are what a Spark user would write, with Spark's own consumer options; the `-tuned` ones have those of
 # the service (larger polls and fetches), so that both comparisons can be seen.
 PLAIN = ("read", "passthrough", "read-tuned", "passthrough-tuned")
-EVENTS_PER_READING = 0.1
 RESULTS = Path(__file__).parent / "results" / "pipeline.csv"
 WARM_UP_BATCHES = 2
 
@@ -210,8 +209,7 @@ def compare_select(size: Size) -> None:
 
 def workload_of(size: Size, n_queries: int) -> Workload:
     """Return the workload whose squares give about EVENTS_PER_READING (Buffon: see bench.workload)."""
-    side_m = EVENTS_PER_READING * 3.1416 / 2 * PLANE_M**2 / (4 * n_queries * STEP_M)
-    return Workload(size.n_streams, size.n_rounds, n_queries, round(side_m, 2))
+    return Workload(size.n_streams, size.n_rounds, n_queries, round(side_of_squares(n_queries), 2))
 
 
 def select_workload_of(size: Size, n_queries: int) -> SelectWorkload:

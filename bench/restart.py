@@ -12,8 +12,6 @@ events of sampled streams are compared with the definition.
 import os
 import signal
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from dataclasses import replace
@@ -24,18 +22,16 @@ from rich.console import Console
 
 from bench.answers import events_by_stream, expected_by_stream
 from bench.fill import fill_queries, fill_readings
-from bench.latency import wait_for_line
-from bench.pipeline import EVENTS_PER_READING, run_batches
-from bench.workload import PLANE_M, STEP_M, Workload
+from bench.latency import BATCH_READINGS, N_QUERIES, start_service, wait_for_line
+from bench.pipeline import run_batches
+from bench.workload import Workload, side_of_squares
 from bmq.broker.broker import Broker
 from bmq.kafka_io.topic_reader import Start, TopicReader
 
-N_QUERIES = 10_000
 N_WAITING = 33_000
 N_SAMPLED = 100
 N_FIRST_ROUNDS = 2
 LIMIT_SECONDS = 300.0
-BATCH_READINGS = 400_000
 TOPIC, CONTROL, EVENTS = "restart", "restart.control", "restart.events"
 
 _console = Console(stderr=True)
@@ -50,8 +46,7 @@ def main(streams: int = 1_000_000, repeats: int = 3) -> None:
     """
     if streams < N_WAITING:
         raise typer.BadParameter(f"--streams must be at least {N_WAITING:,}: so many report each time")
-    side_m = EVENTS_PER_READING * 3.1416 / 2 * PLANE_M**2 / (4 * N_QUERIES * STEP_M)
-    workload = Workload(streams, N_FIRST_ROUNDS + repeats, N_QUERIES, side_m)
+    workload = Workload(streams, N_FIRST_ROUNDS + repeats, N_QUERIES, side_of_squares(N_QUERIES))
     with tempfile.TemporaryDirectory(prefix="bmq-bench-") as name, Broker(Path(name) / "kafka") as broker:
         bootstrap, folder = broker.bootstrap_servers, Path(name) / "service"
         fill_queries(bootstrap, CONTROL, workload)
@@ -69,18 +64,9 @@ def main(streams: int = 1_000_000, repeats: int = 3) -> None:
 def measure(bootstrap: str, folder: Path, workload: Workload, number: int) -> float:
     """Send the waiting readings of a round, start the service, kill it; return the seconds to the first event."""
     fill_readings(bootstrap, TOPIC, replace(workload, n_rounds=number + 1), number, N_WAITING)
-    command = [sys.executable, "-m", "bench.pipeline_run", "latency", bootstrap, TOPIC, str(BATCH_READINGS)]
-    log = folder.parent / f"restart-{number}.log"
-    with TopicReader({"bootstrap.servers": bootstrap}, EVENTS, Start.END) as reader, log.open("w") as file:
+    with TopicReader({"bootstrap.servers": bootstrap}, EVENTS, Start.END) as reader:
         begin = time.monotonic()
-        service = subprocess.Popen(
-            [*command, str(folder), CONTROL, EVENTS],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=file,
-            text=True,
-            start_new_session=True,
-        )
+        service = start_service("latency", bootstrap, TOPIC, folder, CONTROL, EVENTS)
         try:
             if next(reader.follow(begin + LIMIT_SECONDS), None) is None:
                 raise RuntimeError(f"no event came within {LIMIT_SECONDS:.0f} s of the start")

@@ -16,11 +16,17 @@ Floats = npt.NDArray[np.float64]
 
 PLANE_M = 60_000.0
 STEP_M = 30.0
+EVENTS_PER_READING = 0.1
 CITY_STEP_M = 333.0
 TOP_PRICE = 1_000_000.0
 CITY_TURN_RAD = 0.3  # standard deviation of the change of heading from one reading to the next
 BASE_MS = 1_700_000_000_000
 ROUND_MS = 1_000
+
+
+def side_of_squares(n_queries: int) -> float:
+    """Return the side in metres that gives EVENTS_PER_READING (see the module's text)."""
+    return EVENTS_PER_READING * 3.1416 / 2 * PLANE_M**2 / (4 * n_queries * STEP_M)
 
 
 @dataclass(frozen=True, slots=True)

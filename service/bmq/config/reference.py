@@ -62,8 +62,8 @@ BMQ_KAFKA__OPTIONS='{"security.protocol": "SASL_SSL"}'
   are refused with what stands for them here.
 - **Transactions**: `isolation.level` is `read_committed` unless you set it. With `read_uncommitted`, the
   service also reads the records of transactions that are open or aborted.
-- **Compression** of what the service writes: `compression.type`, none by default, so that every client can read it.
-  `"lz4"` makes the topics smaller. A consumer needs the codec: kafka-python, for example, needs one more package.
+- **Compression** of what the service writes: `compression.type`, none by default, so that every client can read it. A
+  consumer needs the codec: for `"lz4"`, for example, kafka-python needs one more package.
 - **Refused**, because the service sets them: `bootstrap.servers`, `auto.offset.reset`, `enable.auto.commit`, `group.id`
   and `transactional.id`.
 - **Secrets**: the value of an option whose name contains `password`, `secret`, `jaas`, `token` or
