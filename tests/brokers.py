@@ -20,7 +20,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # re-exported unsaid
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported unsaid
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
 
 from bmq.broker.broker import SETTINGS, Broker
 from bmq.broker.jars import KAFKA_VERSION
@@ -78,6 +85,15 @@ def delete_before(bootstrap_servers: str, topic: str, partition: int, offset: in
     """Delete the records of a partition before an offset, as retention does."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers})
     for future in admin.delete_records([TopicPartition(topic, partition, offset)]).values():
+        future.result(ANSWER_LIMIT_SECONDS)
+
+
+def alter_topic(bootstrap_servers: str, topic: str, option: str, value: str) -> None:
+    """Change one option of a topic."""
+    entry = ConfigEntry(option, value, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    for future in admin.incremental_alter_configs([resource]).values():
         future.result(ANSWER_LIMIT_SECONDS)
 
 

@@ -1,9 +1,12 @@
 """All output of one shard and batch as messages, in pieces that Arrow can hold."""
 
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bmq.errors import ControlCode
 from bmq.job.outcome import ShardResult
@@ -14,8 +17,9 @@ from bmq.kafka_io.output_topics import TopicFaults, TopicUse
 from bmq.monitor.crossing_batches import cut_crossings, cut_pairs
 from bmq.records import Crossings, Put, Query, Reply, Status
 from bmq.wire.dead_letters import render_dead_letters
-from bmq.wire.event_messages import render_crossings
+from bmq.wire.event_messages import LONGEST_LIST_BYTES, render_crossings
 from bmq.wire.join_event_messages import render_pairs
+from bmq.wire.large_messages import are_too_large, as_dead_letters, longest_list, longest_original
 from bmq.wire.membership import render_membership
 from bmq.wire.outgoing import divert
 from bmq.wire.replies import render_replies
@@ -23,6 +27,10 @@ from bmq.wire.replies import render_replies
 # How many rows are rendered and leave at once: some megabytes. An Arrow column holds at most 2 GiB; smaller pieces
 # would only repeat the fixed cost of each rendering.
 PIECE_ROWS = 20_000
+
+NO_LIMITS: Mapping[str, int] = MappingProxyType({})
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,10 @@ class Output:
         """Whether ``render`` may yield messages."""
         result = self.result
         return bool(result.crossings or result.pairs or self.frames.dead_letters or self._answers)
+
+    def limited_topics(self) -> tuple[str, str]:
+        """Return the topics for whose limits `render` has a way out."""
+        return self.plan.events_topic, self.plan.dead_letter_topic
 
     def topic_use(self) -> TopicUse:
         """Return which topics of queries the batch needs; its cost is in queries with events, not in events."""
@@ -79,21 +91,25 @@ class Output:
                 lost[query.query_id] = reply
         return [*answers, *lost.values()]
 
-    def render(self, faults: TopicFaults) -> Iterator[pa.RecordBatch]:
+    def render(self, faults: TopicFaults, limits: Mapping[str, int] = NO_LIMITS) -> Iterator[pa.RecordBatch]:
         """Yield messages: events of regions, events of joins, replies, dead letters.
 
         Parameters
         ----------
         faults : which topics of queries cannot be used. Events for those go to the events topic.
+        limits : topic of the service -> the bytes that it takes, if it has refused a message. An event that is too
+            large for the events topic becomes a dead letter.
         """
         plan = self.plan
-        for messages in render_events(plan, self.result):
-            yield from divert(messages, faults.missing, plan.events_topic) if faults.missing else (messages,)
+        longest = longest_original(limits.get(plan.dead_letter_topic))
+        for events in render_events(plan, self.result, longest_list(limits.get(plan.events_topic))):
+            for messages in divert(events, faults.missing, plan.events_topic) if faults.missing else (events,):
+                yield from _fitting(plan, messages, limits, longest) if limits else (messages,)
         replies = self.replies(faults)
         if replies:
             yield from _render_replies(plan, self.batch, self.head, replies)
         for letters in self.frames.dead_letters:
-            yield render_dead_letters(letters, topic=plan.dead_letter_topic)
+            yield render_dead_letters(letters, topic=plan.dead_letter_topic, longest=longest)
 
     @property
     def _answers(self) -> list[Reply]:
@@ -125,19 +141,43 @@ class Output:
         return query.output_topic if query.output_topic != self.plan.events_topic else None
 
 
-def render_events(plan: Plan, result: ShardResult) -> Iterator[pa.RecordBatch]:
-    """Yield messages: events of regions, events of joins; each to the topic that its query names."""
+def render_events(plan: Plan, result: ShardResult, longest: int = LONGEST_LIST_BYTES) -> Iterator[pa.RecordBatch]:
+    """Yield messages: events of regions, events of joins; each to the topic that its query names.
+
+    Parameters
+    ----------
+    longest : as of `render_crossings`.
+    """
     for crossings in result.crossings:
-        yield from _render_crossings(plan, crossings)
+        yield from _render_crossings(plan, crossings, longest)
     for pairs in result.pairs:
         for piece in cut_pairs(pairs, PIECE_ROWS):
             yield render_pairs(piece, plan.feeds, topic=plan.events_topic, key=plan.events_key)
 
 
-def _render_crossings(plan: Plan, crossings: Crossings) -> Iterator[pa.RecordBatch]:
+def _fitting(plan: Plan, messages: pa.RecordBatch, limits: Mapping[str, int], longest: int) -> Iterator[pa.RecordBatch]:
+    """Yield the messages, those that are too large as dead letters."""
+    large = pa.array(are_too_large(messages, limits))
+    if not large.true_count:
+        yield messages
+        return
+    yield messages.filter(pc.invert(large))
+    letters = as_dead_letters(messages.filter(large), limits)
+    _log.warning("%d events became dead letters: %s", letters.num_rows, letters.column("message")[0].as_py())
+    yield render_dead_letters(letters, topic=plan.dead_letter_topic, longest=longest)
+
+
+def _render_crossings(plan: Plan, crossings: Crossings, longest: int) -> Iterator[pa.RecordBatch]:
     feed = plan.feeds[crossings.feed]
     for piece in cut_crossings(crossings, PIECE_ROWS):
-        yield render_crossings(piece, feed, topic=plan.events_topic, key=plan.events_key, layout=plan.events_layout)
+        yield render_crossings(
+            piece,
+            feed,
+            topic=plan.events_topic,
+            key=plan.events_key,
+            layout=plan.events_layout,
+            longest=longest,
+        )
         if plan.membership_topic is not None:
             members = render_membership(piece, feed, topic=plan.membership_topic)
             if members.num_rows:

@@ -1,13 +1,22 @@
-"""Writes the output of one shard and batch: with topics of queries that can be used, and once more if one is lost.
+"""Writes the output of one shard and batch, and writes it once more if a topic was lost or takes less than it got.
 
-Knows what may be lost in between, but neither Kafka nor the contents of messages.
+Knows what may be wrong with a topic, but neither Kafka nor the contents of messages.
 """
+
+import time
 
 from bmq.errors import SetupError
 from bmq.job.rendering import Output
-from bmq.kafka_io.batch_writer import Fenced
+from bmq.kafka_io.batch_writer import Fenced, TooLarge
 from bmq.kafka_io.output_topics import NO_FAULTS, TopicFaults
 from bmq.kafka_io.writer_process import RemoteWriter, WriterEnded
+
+# Seconds for which the limit of a topic counts as known. Then somebody may have set it higher, and a message that is
+# still too large costs one more attempt.
+LIMIT_SECONDS = 600.0
+
+# The limits that this process knows: (run id, topic) -> (bytes, when it was learnt).
+_limits: dict[tuple[str, str], tuple[int, float]] = {}
 
 
 def look(writer: RemoteWriter, output: Output) -> TopicFaults:
@@ -17,9 +26,12 @@ def look(writer: RemoteWriter, output: Output) -> TopicFaults:
 
 
 def write(writer: RemoteWriter, output: Output, faults: TopicFaults) -> TopicFaults:
-    """Write the messages after `RemoteWriter.begin`; if a topic was lost since the look, write all of them again.
+    """Write the messages after `RemoteWriter.begin`; write all of them again if that may help.
 
-    What was written before the failure is in a transaction that was aborted; without transactions it comes twice.
+    It may if a topic of a query was lost since the look, or takes no message of this size: its events go to the events
+    topic. Likewise if the events or the dead-letter topic takes none of this size: an event becomes a dead letter, and
+    a dead letter loses its original. What was written before the failure is in a transaction that was aborted; without
+    transactions it comes twice.
 
     Returns
     -------
@@ -28,17 +40,38 @@ def write(writer: RemoteWriter, output: Output, faults: TopicFaults) -> TopicFau
 
     Raises
     ------
-    SetupError : no topic of a query is the cause.
+    SetupError : to write again would not help.
     """
     while True:
+        limits = _known_limits(output)
         try:
-            writer.write(output.render(faults))
+            writer.write(output.render(faults, limits))
         except (Fenced, WriterEnded):
             raise
-        except SetupError:
+        except SetupError as error:
             before, faults = faults, look(writer, output)
-            if faults.missing.keys() <= before.missing.keys():
+            if faults.missing.keys() <= before.missing.keys() and not _learn(output, limits, error):
                 raise
             writer.begin(output.batch, output.head.marked, has_messages=output.has_messages)
         else:
             return faults
+
+
+def _learn(output: Output, known: dict[str, int], error: SetupError) -> bool:
+    """Return whether the next attempt is another one: with smaller batches, or with a limit that was not known."""
+    if not isinstance(error, TooLarge):
+        return False
+    if error.is_batch:
+        return True
+    if error.topic not in output.limited_topics() or known.get(error.topic) == error.limit:
+        return False
+    _limits[output.plan.run_id, error.topic] = error.limit, time.monotonic()
+    return True
+
+
+def _known_limits(output: Output) -> dict[str, int]:
+    """Return topic -> bytes; forget what is of another run, or old."""
+    run_id, oldest = output.plan.run_id, time.monotonic() - LIMIT_SECONDS
+    for key in [key for key, (_, learnt) in _limits.items() if key[0] != run_id or learnt < oldest]:
+        del _limits[key]
+    return {topic: limit for (_, topic), (limit, _) in _limits.items()}

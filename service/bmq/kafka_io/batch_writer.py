@@ -40,12 +40,15 @@ MARK_SECONDS = 3.0
 # output renews its mark this often.
 RENEW_SECONDS = 3_600.0
 
+# Bytes of a batch of records. Large requests: with the client's default, requests took a tenth of all time.
+BATCH_BYTES = 262_144
+
+# The broker decides the limit of a topic; this one is of the client.
+LONGEST_MESSAGE_BYTES = 16_777_216
+
 _OPTIONS = {
-    # Large requests: with the defaults, requests took a tenth of all time.
-    "batch.size": "262144",
     "linger.ms": "5",
-    # The broker decides the limit of a topic.
-    "message.max.bytes": "16777216",
+    "message.max.bytes": str(LONGEST_MESSAGE_BYTES),
     "message.timeout.ms": "120000",
     "queue.buffering.max.kbytes": "131072",
     # Java's rule, so that every client in Java, and records of earlier versions, agree on the partition of a key.
@@ -59,18 +62,40 @@ class Fenced(SetupError):
     """Somebody else writes with the same transactional id."""
 
 
+class TooLarge(SetupError):
+    """A topic takes no batch of records, or no single one, of the size of one that it got.
+
+    Attributes
+    ----------
+    topic : its name.
+    n_bytes : of key and value of the message, or of the first one of the batch.
+    limit : the bytes that the topic takes, as far as they are known.
+    is_batch : a batch was too large, and the next ones are smaller; otherwise it was a single message.
+    """
+
+    topic = ""
+    n_bytes = 0
+    limit = LONGEST_MESSAGE_BYTES
+    is_batch = False
+
+
 class LooseWriter:
     """Writes each batch at least once: one that runs again is written again.
 
     Parameters
     ----------
     options : of a librdkafka client.
+
+    Attributes
+    ----------
+    batch_bytes : the most bytes of a batch of records, unless it has only one; for the next producer.
     """
 
     is_written_before = False
 
     def __init__(self, options: Options) -> None:
         self._options = options
+        self.batch_bytes = BATCH_BYTES
         self._sender: _Sender | None = None
 
     def begin(self, batch: int, marked: int, *, has_messages: bool) -> int:
@@ -86,7 +111,7 @@ class LooseWriter:
         """
         # After a failure another producer is made: this one remembers what failed.
         sender, self._sender = self._sender, None
-        sender = sender or _Sender(dict(self._options) | {"enable.idempotence": "true"}, self._options)
+        sender = sender or _Sender({"enable.idempotence": "true"}, self._options, self.batch_bytes)
         sender.send(messages)
         sender.flush()
         self._sender = sender
@@ -123,10 +148,12 @@ class MarkedWriter:
     Attributes
     ----------
     is_written_before : whether an earlier run has written the batch that ``begin`` named.
+    batch_bytes : as of `LooseWriter`.
     """
 
     def __init__(self, options: Options, marks: Marks) -> None:
         self._options = options
+        self.batch_bytes = BATCH_BYTES
         self._marks = marks
         self._sender: _Sender | None = None
         self._mark: int | None = None  # known while nobody else has opened the transactional id
@@ -172,6 +199,7 @@ class MarkedWriter:
         sender = self._begin_marked()
         try:
             sender.send(messages)
+            sender.flush()
             sender.step(sender.producer.commit_transaction)
         except BaseException:
             sender.abort()
@@ -215,7 +243,7 @@ class MarkedWriter:
             "transaction.timeout.ms": f"{TRANSACTION_SECONDS * 1000:.0f}",
         }
         self._sender = None
-        sender = _Sender(dict(self._options) | of_shard, self._options)
+        sender = _Sender(of_shard, self._options, self.batch_bytes)
         sender.step(sender.producer.init_transactions)
         # Whoever reads uncommitted records gets the mark from before a transaction that just ends.
         of_group = {"group.id": self._marks.group, connect.ISOLATION_OPTION: connect.ISOLATION}
@@ -274,10 +302,11 @@ def _fits(mark: int | None, batch: int, marked: int) -> bool:
 class _Sender:
     """A producer whose errors are explained to a user."""
 
-    def __init__(self, own: dict[str, str], options: Options) -> None:
+    def __init__(self, own: dict[str, str], options: Options, batch_bytes: int) -> None:
         self._options = options
         self._is_transactional = "transactional.id" in own
-        self.producer = BlockProducer(_OPTIONS | own)
+        in_batch = {"batch.size": str(min(batch_bytes, int(options.get("batch.size", batch_bytes))))}
+        self.producer = BlockProducer(_OPTIONS | dict(options) | own | in_batch)
 
     def send(self, messages: Messages) -> None:
         """Hand all messages to the producer, in order."""
@@ -289,7 +318,12 @@ class _Sender:
                 self._raise_failed()  # the first failure says more than what follows from it
 
     def flush(self) -> None:
-        """Return when the broker has all messages."""
+        """Return when the broker has all messages.
+
+        Raises
+        ------
+        SetupError : it did not take one.
+        """
         self.producer.flush()
         self._raise_failed()
 
@@ -329,10 +363,14 @@ class _Sender:
         failure = self.producer.failure
         if failure is None or (self._is_transactional and failure.error.code() in _FENCED):
             return  # the next step of the transaction says so
-        raise SetupError(
+        kind = TooLarge if failure.error.code() == KafkaError.MSG_SIZE_TOO_LARGE else SetupError
+        raised = kind(
             f"Kafka did not take a message for topic {failure.topic!r}: {failure.error.str()}. The batch runs again at "
             "the next start."
         )
+        if isinstance(raised, TooLarge):
+            raised.topic, raised.n_bytes = failure.topic, failure.n_bytes
+        raise raised
 
 
 def _fault_of(error: Exception) -> KafkaError | None:

@@ -21,9 +21,9 @@ from bmq.kafka_io.librdkafka import PRODUCER, Delivery, library, new_client
 from bmq.kernels.text.produced_messages import produce_messages
 from bmq.records import Bools, Bytes, Int32s
 
-_NO_LIMIT = -1
 _GRACE_SECONDS = 1.0  # a call that keeps to its limit comes back in this time
 _FULL_MS = 50  # how long to wait for room in the queue before the next attempt
+_FLUSH_MS = 50  # how often to look whether a message has failed
 
 
 class Stuck(Exception):
@@ -36,10 +36,16 @@ class Stuck(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The first message that Kafka did not take."""
+    """The first message that Kafka did not take.
+
+    Attributes
+    ----------
+    n_bytes : of key and value.
+    """
 
     error: KafkaError
     topic: str
+    n_bytes: int
 
 
 class BlockProducer:
@@ -95,13 +101,19 @@ class BlockProducer:
             elif error:
                 c.poll(self._handle, 0)  # an earlier message may have failed, and this one because of it
                 refused = _error_at(error)
-                self._keep(refused, messages.column("topic")[taken].as_py())
+                n_bytes = sum(len(messages.column(name)[taken].as_py() or b"") for name in ("key", "value"))
+                self._keep(Failure(refused, messages.column("topic")[taken].as_py(), n_bytes))
                 raise KafkaException(refused)
         c.poll(self._handle, 0)
 
     def flush(self) -> None:
-        """Return when the broker has all messages, or when `message.timeout.ms` has ended for those that it has not."""
-        library().flush(self._handle, _NO_LIMIT)
+        """Return when the broker has all messages, or when the first one has failed.
+
+        A commit flushes, too. But if a message has failed, librdkafka 2.16 sends none behind it, and the commit still
+        waits for them until its limit.
+        """
+        while library().flush(self._handle, _FLUSH_MS) and self.failure is None:
+            pass
 
     def init_transactions(self, seconds: float) -> None:
         """Take the transactional id; fence whoever had it, and end its transaction."""
@@ -148,14 +160,13 @@ class BlockProducer:
         """Keep the failure of a message that was handed over."""
         if message.error:
             c = library()
-            self._keep(
-                KafkaError(message.error, c.text_of(message.error).decode()), c.topic_name(message.topic).decode()
-            )
+            error = KafkaError(message.error, c.text_of(message.error).decode())
+            self._keep(Failure(error, c.topic_name(message.topic).decode(), message.n_bytes + message.n_key_bytes))
 
-    def _keep(self, error: KafkaError, topic: str) -> None:
+    def _keep(self, failure: Failure) -> None:
         """Keep the first failure: after it, a transaction purges all others."""
         if self.failure is None:
-            self.failure = Failure(error, topic)
+            self.failure = failure
 
     def _topic(self, name: str) -> int:
         if name not in self._topics:
@@ -182,7 +193,15 @@ def produce_no_messages() -> None:
 class _Message(ctypes.Structure):
     """The beginning of `rd_kafka_message_t`."""
 
-    _fields_ = (("error", ctypes.c_int), ("topic", ctypes.c_void_p))
+    _fields_ = (
+        ("error", ctypes.c_int),
+        ("topic", ctypes.c_void_p),
+        ("partition", ctypes.c_int32),
+        ("value", ctypes.c_void_p),
+        ("n_bytes", ctypes.c_size_t),
+        ("key", ctypes.c_void_p),
+        ("n_key_bytes", ctypes.c_size_t),
+    )
 
 
 def _noter(producer: "weakref.ref[BlockProducer]") -> Any:

@@ -1,6 +1,6 @@
 """The topics that queries name for their events: made when the command is read, and looked at before each use.
 
-    it is there, and the service may write ─► the events go there
+    it is there, takes the events, and the service may write ─► the events go there
     else                                   ─► they go to the events topic, with a header, and a reply says `degraded`
 
 A look costs milliseconds, once for each batch and shard whose events need such a topic. To write and wait for a failure
@@ -11,17 +11,21 @@ Knows topics and ids of queries, but no messages.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
 
 from bmq.errors import SetupError
+from bmq.kafka_io.batch_writer import LONGEST_MESSAGE_BYTES, TooLarge
 from bmq.kafka_io.connect import RETRY_SECONDS, Answer, Options, Unreachable, patiently
 from bmq.kafka_io.topics import Topics
 
 # Seconds for which no broker may answer; a producer waits as long.
 PATIENCE_SECONDS = 120.0
+
+# Bytes of headers and of the frame of a batch of records, which a message needs besides key and value.
+ROOM_BYTES = 4_096
 
 # Seconds in which all brokers hear of a new topic; it takes milliseconds.
 NEW_TOPIC_SECONDS = 5.0
@@ -71,6 +75,8 @@ class OutputTopics:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._topics: Topics | None = None
+        # topic -> bytes of key and value of a message that was too large for it.
+        self._refused: dict[str, int] = {}
         # topic -> query id -> the shard and batch that report it. They report it again if the batch runs again.
         self._reported: dict[str, dict[str, tuple[int, int]]] = {}
         self._lock = Lock()
@@ -100,8 +106,46 @@ class OutputTopics:
             else f"output_topic {name!r} cannot be used: {why}. Make it or open it, or put the query again."
             for name, why in missing.items()
         }
+        missing |= self._too_small(topics, names - missing.keys())
         with self._lock:
             return TopicFaults(missing, self._report(use, missing))
+
+    def refuse(self, error: TooLarge, batch_bytes: int) -> int:
+        """Note in an error what its topic takes, and return the bytes of a batch of records from now on.
+
+        If the topic takes less than a batch, the next batches are smaller, and it is too early to say whether a single
+        message is too large.
+
+        Parameters
+        ----------
+        batch_bytes : of the batches until now.
+        """
+        topics = self._topics = self._topics or Topics(self._options)
+        found = _patiently(lambda: topics.limit(error.topic))
+        smallest = 1 if found is None else found  # with 1, each message is alone
+        if smallest < batch_bytes:
+            error.is_batch = True
+            return smallest
+        # The client has a limit, too. A topic whose limit nobody may ask for takes less than what it has refused.
+        error.limit = min(LONGEST_MESSAGE_BYTES, error.n_bytes if found is None else found)
+        with self._lock:
+            self._refused[error.topic] = error.n_bytes
+        return batch_bytes
+
+    def _too_small(self, topics: Topics, names: Set[str]) -> dict[str, str]:
+        """Return which topics have refused a message for its size, and still would, with a sentence for each."""
+        found: dict[str, str] = {}
+        for name in names & self._refused.keys():
+            n_bytes, limit = self._refused[name], _patiently(partial(topics.limit, name))
+            if limit is not None and limit > n_bytes + ROOM_BYTES:
+                del self._refused[name]
+            else:
+                allowed = "too few bytes" if limit is None else f"at most {limit} bytes"
+                found[name] = (
+                    f"output_topic {name!r} takes {allowed} in a record, and the key and value of an event have "
+                    f"{n_bytes}. Set its max.message.bytes higher."
+                )
+        return found
 
     def forget(self, shard: int, batch: int) -> None:
         """Forget what a batch of a shard was to report: an earlier run has written it, and may not have reported it."""

@@ -43,6 +43,8 @@ _UNUSABLE = frozenset(
 
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # sixteen zero bytes
 
+_LIMIT = "max.message.bytes"
+
 BROKER_DEFAULT = -1  # Kafka's own value for "use num.partitions and default.replication.factor of the broker"
 _COMPACTED = {"cleanup.policy": "compact"}
 # For topics whose timestamps nobody needs: the broker's time replaces that of the producer, which may be any number.
@@ -184,6 +186,18 @@ class Topics:
                     if allowed is not None and AclOperation.WRITE not in allowed:
                         found[name] = "the broker forbids to write there"
         return found
+
+    def limit(self, name: str) -> int | None:
+        """Return the most bytes of a batch of records that a topic takes; None: it, or the right to ask, is missing."""
+        with explained(self._options, self._admin):
+            resource = ConfigResource(ResourceType.TOPIC, name)
+            (future,) = self._admin.describe_configs([resource], request_timeout=CONNECT_TIMEOUT_SECONDS).values()
+            try:
+                return int(future.result()[_LIMIT].value)
+            except KafkaException as error:
+                if error.args[0].code() in _UNUSABLE:
+                    return None
+                raise
 
     def begin_offsets(self, names: Iterable[str]) -> dict[str, dict[int, int]]:
         """Return, for each existing topic, the offset of each partition's oldest record."""

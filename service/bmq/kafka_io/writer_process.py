@@ -23,7 +23,7 @@ from typing import Any
 import pyarrow as pa
 
 from bmq.errors import ServiceError, SetupError
-from bmq.kafka_io.batch_writer import LooseWriter, MarkedWriter, Marks, Messages, Writer
+from bmq.kafka_io.batch_writer import LooseWriter, MarkedWriter, Marks, Messages, TooLarge, Writer
 from bmq.kafka_io.connect import Options
 from bmq.kafka_io.output_topics import OutputTopics, TopicFaults, TopicUse
 from bmq.owned_process import address_of, connect, end_with, start_once
@@ -142,7 +142,7 @@ class _Server:
                 else:
                     writer, lock = self._writer(place)
                     with lock:
-                        _serve_batch(connection, writer, *question)
+                        _serve_batch(connection, writer, self._topics_of(place), *question)
                         if writer.is_written_before:
                             self._topics_of(place).forget(place.shard, question[0])
 
@@ -164,17 +164,27 @@ class _Server:
             return found
 
 
-def _serve_batch(connection: Connection, writer: Writer, batch: int, marked: int, has_messages: bool) -> None:
+def _serve_batch(
+    connection: Connection, writer: Writer, topics: OutputTopics, batch: int, marked: int, has_messages: bool
+) -> None:
     begun = _answered(lambda: writer.begin(batch, marked, has_messages=has_messages))
     connection.send(begun)
     if begun[0]:
         return
     messages = _unpacked(connection)
-    answer = _answered(lambda: writer.write(messages))
+    answer = _answered(lambda: _write(writer, topics, messages))
     # What is left is read before the answer: a home that still sends does not see it.
     for _ in messages:
         pass
     connection.send(answer)
+
+
+def _write(writer: Writer, topics: OutputTopics, messages: Messages) -> None:
+    try:
+        writer.write(messages)
+    except TooLarge as error:
+        writer.batch_bytes = topics.refuse(error, writer.batch_bytes)
+        raise
 
 
 def _answered(run: Callable[[], Any]) -> tuple[bool, Any]:

@@ -49,6 +49,8 @@ from bmq.wire.outgoing import (
 
 # A command or the end of a query's life causes events of that query alone; a reading causes events of many queries.
 # Confirmations also belong to one query; `confirmed_times` marks them.
+LONGEST_LIST_BYTES = 450_000  # of query ids in one event: with all else it stays under 1 MiB, Kafka's usual limit
+
 _BY_QUERY = (Reason.QUERY_REGISTERED, Reason.QUERY_UPDATED, Reason.QUERY_DELETED, Reason.QUERY_EXPIRED)
 
 
@@ -59,6 +61,7 @@ def render_crossings(
     topic: str,
     key: Literal["stream_id", "query_id"] = "stream_id",
     layout: Literal["crossing", "reading"] = "crossing",
+    longest: int = LONGEST_LIST_BYTES,
 ) -> pa.RecordBatch:
     """Return the event messages of the crossings of one feed, in their order.
 
@@ -69,6 +72,7 @@ def render_crossings(
     layout : `crossing`: one event for each crossing. `reading`: one event for each (stream, cause, topic); a cause is a
         reading, a command, a confirmation, or the end of a life. Under both layouts, transition, match and select
         queries have one event for each row.
+    longest : bytes of query ids in one event of layout `reading`. If a cause has more, it has several events.
 
     Returns
     -------
@@ -81,7 +85,7 @@ def render_crossings(
     """
     used, query_rows = used_queries(crossings.queries, crossings.query_rows)
     if layout == "reading":
-        return _render_by_reading(crossings, feed, used, query_rows, topic)
+        return _render_by_reading(crossings, feed, used, query_rows, topic, longest)
     keys, values, topics, ids = _by_crossing(crossings, feed, used, query_rows, topic)
     query_ids = pa.array([q.query_id for q in used], pa.string()).take(pa.array(query_rows))
     headers = header_column(len(crossings), CROSSING_HEADERS, ids, _kind_texts(*_kinds(crossings)), query_ids)
@@ -148,9 +152,9 @@ def _kind_texts(kinds: Sequence[Kind], rows: Int32s) -> pa.Array | str:
 
 
 def _render_by_reading(
-    crossings: Crossings, feed: Feed, queries: Sequence[RegionQuery], query_rows: Int32s, topic: str
+    crossings: Crossings, feed: Feed, queries: Sequence[RegionQuery], query_rows: Int32s, topic: str, longest: int
 ) -> pa.RecordBatch:
-    """Return one event for each cause and topic of the crossings, and one for each other row.
+    """Return an event for each cause and topic of the crossings, or more if it is long; and one for each other row.
 
     1. Sort the crossings of each cause by topic.
     2. Cut them into events.
@@ -170,8 +174,11 @@ def _render_by_reading(
     order = np.lexsort((topic_rows, causes))
 
     # 2. An event begins where the cause or the topic changes; its crossings differ only in query and sign.
+    quoted = pa.array([quote(q.query_id) for q in queries], pa.string()).take(pa.array(query_rows[order]))
     is_first = np.ones(order.size, dtype=np.bool_)
     is_first[1:] = (np.diff(causes[order]) != 0) | (np.diff(topic_rows[order]) != 0)
+    parts = _parts(is_first, quoted, longest)
+    is_first[1:] |= np.diff(parts) != 0
     starts = np.flatnonzero(is_first)
     firsts = order[starts]
     n = firsts.size
@@ -181,11 +188,13 @@ def _render_by_reading(
     scopes = [topic_scope(feed, own) for own in topics]
     scopes += [query_scope(feed, q, Kind.BORDER) for q in queries]
     scope_rows = np.where(by_query, len(topics) + query_rows, topic_rows)[firsts].astype(np.int32)
+    for event in np.flatnonzero(parts[starts]):
+        scopes.append(f"{scopes[scope_rows[event]]}\0{parts[starts[event]]}")
+        scope_rows[event] = len(scopes) - 1
     ids = id_column(crossings, scopes, scope_rows, cause_details(crossings, by_query)[firsts], firsts)
 
     # 4. Query ids are rendered once for each crossing, everything else once for each event.
     entered = crossings.signs == Sign.ENTERED
-    quoted = pa.array([quote(q.query_id) for q in queries], pa.string()).take(pa.array(query_rows[order]))
     reasons = pa.array([reason.text for reason in Reason]).take(pa.array(crossings.reasons[firsts]))
     keys = streams.take(pa.array(firsts))
     values = concat_texts(
@@ -214,6 +223,14 @@ def _render_by_reading(
         values, ids = pc.if_else(chosen, alone, values), pc.if_else(chosen, ids_alone, ids)
     headers = header_column(n, READING_HEADERS, ids, _kind_texts(kinds, kind_rows[firsts]))
     return message_batch(topic_names, keys, values, headers)
+
+
+def _parts(is_first: Bools, texts: pa.Array, longest: int) -> Int64s:
+    """Return which part of its group each text belongs to, 0 for the first; a part has about ``longest`` bytes."""
+    sizes = pc.binary_length(texts).to_numpy().astype(np.int64) + 1
+    before = np.cumsum(sizes) - sizes
+    parts: Int64s = (before - before[is_first][np.cumsum(is_first) - 1]) // longest
+    return parts
 
 
 def _causes(crossings: Crossings, streams: pa.Array, query_rows: Int32s, by_query: Bools) -> Int64s:

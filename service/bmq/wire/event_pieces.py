@@ -13,8 +13,8 @@
     of a join        kind, both feeds, version, query id      (1 for +) + 2 · reason of an expiry
     of a cause       kind, feed, the query's own topic if     256 · ordinal + 16 · reason
                      any; of a command, a confirmation or     + (1 for +, of what is about one query)
-                     the end of a query's life as of a query  + 2^40 · number of the visit + (2^63 for +), of a pass
-                                                              + 2^39 as above
+                     the end of a query's life as of a query; + 2^40 · number of the visit + (2^63 for +), of a pass
+                     the number of the part, behind the first + 2^39 as above
 
 For an event of a join, the pair replaces the stream: both stream ids, event times and ordinals.
 

@@ -3,7 +3,7 @@
 Output stays in columns until the last step: a Python object for each event would cost more than finding the event.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,8 @@ MESSAGE_SCHEMA = pa.schema(
 CROSSING_HEADERS = ("event_id", "kind", "query_id")
 READING_HEADERS = ("event_id", "kind")
 DEAD_LETTER_HEADERS = ("topic", "partition", "offset", "code", "message")
-MEANT_FOR_HEADER = "output_topic"  # only if the topic of a query cannot be used
+# Only if the topic of a query cannot be used: the topic, and why its events are elsewhere.
+DIVERTED_HEADERS = ("output_topic", "output_topic_error")
 
 
 def message_batch(topics: pa.Array, keys: pa.Array, values: pa.Array, headers: pa.Array) -> pa.RecordBatch:
@@ -30,23 +31,26 @@ def message_batch(topics: pa.Array, keys: pa.Array, values: pa.Array, headers: p
     return pa.RecordBatch.from_arrays(columns, schema=MESSAGE_SCHEMA)
 
 
-def divert(messages: pa.RecordBatch, missing: Collection[str], topic: str) -> Iterator[pa.RecordBatch]:
+def divert(messages: pa.RecordBatch, missing: Mapping[str, str], topic: str) -> Iterator[pa.RecordBatch]:
     """Yield the messages, those for a missing topic with another topic, and last.
 
-    Each of these has one header more, the topic that it is meant for.
+    Each of these has two headers more: the topic that it is meant for, and why it is not there.
 
     Parameters
     ----------
-    missing : names of topics.
+    missing : topic -> why it cannot be used.
     topic : where their messages go instead.
     """
-    is_missing = pc.is_in(messages.column("topic"), pa.array(missing, pa.string()))
+    is_missing = pc.is_in(messages.column("topic"), pa.array(list(missing), pa.string()))
     kept, diverted = messages.filter(pc.invert(is_missing)), messages.filter(is_missing)
     if kept.num_rows:
         yield kept
     if diverted.num_rows:
-        meant = diverted.column("topic")
-        headers = _with_header(diverted.column("headers"), MEANT_FOR_HEADER, meant.cast(pa.binary()))
+        meant = diverted.column("topic").dictionary_encode()
+        reasons = pa.array([missing[name] for name in meant.dictionary.to_pylist()], pa.binary()).take(meant.indices)
+        headers = diverted.column("headers")
+        for name, texts in zip(DIVERTED_HEADERS, (diverted.column("topic").cast(pa.binary()), reasons), strict=True):
+            headers = _with_header(headers, name, texts)
         topics = pa.repeat(topic, diverted.num_rows)
         yield message_batch(topics, diverted.column("key"), diverted.column("value"), headers)
 

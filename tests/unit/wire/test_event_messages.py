@@ -227,3 +227,27 @@ def test_texts_beyond_32_bit_offsets_are_refused() -> None:
     ids.starts[-1] = 2**31
     with pytest.raises(pa.ArrowCapacityError, match="render fewer messages"):
         text_column(ids.starts, ids.bytes)
+
+
+def test_a_cause_with_a_long_list_of_queries_has_several_events() -> None:
+    queries = [query(f"q{i:02}") for i in range(20)]
+    signs = [Sign.ENTERED, Sign.LEFT]
+    rows = [Row("a", query=one, sign=signs[i % 2]) for i, one in enumerate(queries)] + [Row("b", query=queries[0])]
+
+    messages = render_crossings(make_crossings(rows), FEED, topic="t", layout="reading", longest=30)
+
+    events = read_values(messages)
+    of_a = [event for event in events if event["stream_id"] == "a"]
+    assert [len(event["entered"]) + len(event["left"]) for event in of_a] == [5, 5, 5, 5]
+    for name, sign in (("entered", Sign.ENTERED), ("left", Sign.LEFT)):
+        found = [query_id for event in of_a for query_id in event[name]]
+        assert found == [row.query.query_id for row in rows[:-1] if row.sign is sign]
+    assert len({event["event_id"] for event in events}) == 5
+
+
+def test_the_first_part_of_a_cause_has_the_id_of_the_whole() -> None:
+    crossings = make_crossings([Row(query=query(f"q{i}")) for i in range(9)])
+    (whole,) = read_values(render_crossings(crossings, FEED, topic="t", layout="reading"))
+    first, second, _ = read_values(render_crossings(crossings, FEED, topic="t", layout="reading", longest=15))
+    assert first["event_id"] == whole["event_id"] != second["event_id"]
+    assert first | {"entered": []} == whole | {"entered": []}
