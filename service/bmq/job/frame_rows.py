@@ -38,11 +38,12 @@ FRAME_SCHEMA = pa.schema(
         # Event times over the readings of all shards in this Arrow batch; NEVER: no readings.
         pa.field("earliest", pa.int64()),
         pa.field("latest", pa.int64()),
+        pa.field("place", pa.string()),  # of the frame, if it is in a file (job.frame_files); otherwise empty
     ]
 )
 FRAME_DDL = (
     "shard int, kind int, feed string, partition int, first_offset long, next_offset long, frame binary, "
-    "earliest long, latest long"
+    "earliest long, latest long, place string"
 )
 
 
@@ -58,6 +59,7 @@ class FrameRow(NamedTuple):
     frame: bytes
     earliest: int = NEVER
     latest: int = NEVER
+    place: str = ""
 
 
 def frame_rows(rows: list[FrameRow]) -> pa.RecordBatch:

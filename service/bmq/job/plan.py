@@ -5,6 +5,7 @@ that Spark calls there.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from bmq.records import Feed
@@ -27,6 +28,7 @@ class Plan:
     reserved_topics : topics that the service reads or replies on; no query may write there.
     delivery_id : begins the transactional ids and groups of the checkpoint.
     markers_topic : the topic of the marks of written batches; None: delivery is at least once.
+    frames_folder : the folder of large frames (`job.frame_files`); None: the tasks may be on several machines.
     """
 
     run_id: str
@@ -46,6 +48,7 @@ class Plan:
     reserved_topics: frozenset[str]
     delivery_id: str
     markers_topic: str | None
+    frames_folder: Path | None = None
 
     @property
     def n_shards(self) -> int:

@@ -4,13 +4,15 @@ Knows the rows' columns and the order in which a shard applies them, but not the
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 import pyarrow as pa
 
+from bmq.job.frame_files import FrameFiles
 from bmq.job.frame_rows import DATA_LOSS, Kind
 from bmq.records import NEVER, Clock, Command, Readings
 from bmq.wire.frames import unpack_commands, unpack_dead_letters, unpack_readings
@@ -48,13 +50,25 @@ class Row(NamedTuple):
     next_offset: int
     earliest: int
     latest: int
-    frame: bytes
+    frame: bytes | memoryview
+    place: str = ""
 
 
 def rows_of(frames: Iterable[pd.DataFrame]) -> list[Row]:
     """Return the rows of data frames of Spark, as they are."""
     # As tuples: a batch has some dozen rows, and sorting a data frame takes milliseconds at any length.
     return [row for frame in frames for row in map(Row, *(frame[name].tolist() for name in Row._fields))]
+
+
+def with_frames(rows: Iterable[Row], folder: Path | None) -> Iterator[Row]:
+    """Return the rows with the frames that are in files of the folder, without a copy."""
+    files = FrameFiles(folder) if folder is not None else None
+    for row in rows:
+        if row.place:
+            assert files is not None, "only a plan with a folder puts frames into files"
+            yield row._replace(frame=files.frame(row.place), place="")
+        else:
+            yield row
 
 
 def read_frames(rows: Iterable[Row]) -> Frames:

@@ -23,7 +23,7 @@ from bmq.job.pipeline import start_pipeline
 from bmq.job.plan import Plan
 from bmq.job.progress import ProgressListener
 from bmq.job.rehearsal import rehearse
-from bmq.job.session import end_jvm, is_submitted, make_session, start_worker_daemon
+from bmq.job.session import end_jvm, is_submitted, make_session, start_worker_daemon, temporary_folder
 from bmq.job.shards import shard_keys
 from bmq.job.watchdog import BrokerWatch, Watchdog
 from bmq.kafka_io.topics import Topics
@@ -273,8 +273,9 @@ def _offsets(
 
 def _plan(config: Config, origin: Origin) -> Plan:
     topics = config.topics
+    run_id = uuid4().hex
     return Plan(
-        run_id=uuid4().hex,
+        run_id=run_id,
         feeds=config.feed_records(),
         shard_keys=shard_keys(config.job.shards),
         start_offsets=origin.start_offsets,
@@ -291,4 +292,5 @@ def _plan(config: Config, origin: Origin) -> Plan:
         reserved_topics=topics.reserved(),
         delivery_id=origin.delivery_id,
         markers_topic=_markers_topic(config),
+        frames_folder=None if is_submitted() else temporary_folder() / f"frames-{run_id}",
     )

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from bmq.job.counting import count
 from bmq.job.outcome import run_batch
 from bmq.job.plan import Plan
-from bmq.job.received import Row, read_frames
+from bmq.job.received import Row, read_frames, with_frames
 from bmq.job.rendering import Output
 from bmq.job.replicas import Replica, Store, catch_up, commit, read_head
 from bmq.job.writing import look, write
@@ -55,7 +55,7 @@ def run_shard(batch: ShardBatch, store: Store) -> ShardCounters:
     """Run one batch of one shard; return its counters. The numbers are those of the module's docstring."""
     plan, shard = batch.plan, batch.shard
     head = read_head(store)  # 1
-    frames = read_frames(batch.rows)  # 2
+    frames = read_frames(with_frames(batch.rows, plan.frames_folder))  # 2
     replica, is_rebuilt = catch_up(
         _take_replica(plan.run_id, shard),
         head,

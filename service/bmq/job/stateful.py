@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
-from pyspark import TaskContext
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from bmq.job.output import counters_row
 from bmq.job.plan import Plan
+from bmq.job.spark_task import this_task
 from bmq.owned_process import owner_of_worker
 
 
@@ -71,13 +71,5 @@ class ShardProcessor(StatefulProcessor):
         from bmq.job.shard_task import ShardBatch
 
         shard = self._plan.shard_keys.index(key[0])
-        batch = ShardBatch(self._plan, shard, _batch_number(), owner_of_worker(), rows_of(rows))
+        batch = ShardBatch(self._plan, shard, this_task().batch, owner_of_worker(), rows_of(rows))
         yield counters_row(shard, run_at_home(batch, self._store))
-
-
-def _batch_number() -> int:
-    context = TaskContext.get()
-    assert context is not None, "Spark runs this inside a task"
-    batch = context.getLocalProperty("streaming.sql.batchId")
-    assert batch is not None, "Spark names the batch of each streaming task"
-    return int(batch)

@@ -14,7 +14,7 @@ from tests.crossings import make_ids
 
 def row(kind: Kind, **columns: Any) -> dict[str, Any]:
     usual = {"shard": 0, "kind": int(kind), "feed": "f", "partition": 0, "first_offset": 0, "next_offset": 0}
-    return usual | {"frame": b"", "earliest": NEVER, "latest": NEVER} | columns
+    return usual | {"frame": b"", "earliest": NEVER, "latest": NEVER, "place": ""} | columns
 
 
 def readings_row(*times: int, partition: int = 0, first_offset: int = 0, **columns: Any) -> dict[str, Any]:

@@ -9,9 +9,11 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from bmq.job.decode import ControlDecoder, FeedDecoder
+from bmq.job.frame_files import frame_file
 from bmq.job.source.losses import DataLost, loss_sentence
 from bmq.job.source.offsets import Loss, Range
 from bmq.job.source.source_settings import SourceSettings
+from bmq.job.spark_task import this_task
 from bmq.kafka_io.librdkafka import connection
 from bmq.kafka_io.range_reader import Gap, read_range
 
@@ -26,6 +28,16 @@ def frames_of(settings: SourceSettings, at: Range) -> Iterator[pa.RecordBatch]:
     DataLost : the broker no longer has offsets of the range, and ``on_loss`` is "stop".
     SetupError : the broker refuses, or gives nothing for too long.
     """
+    folder = settings.plan.frames_folder
+    if folder is None:
+        yield from _frames_in_rows(settings, at)
+        return
+    with frame_file(folder, *this_task()) as file:
+        for rows in _frames_in_rows(settings, at):
+            yield file.store(rows)
+
+
+def _frames_in_rows(settings: SourceSettings, at: Range) -> Iterator[pa.RecordBatch]:
     plan = settings.plan
     feed = plan.feed_by_topic().get(at.topic)
     decoder = ControlDecoder(plan) if feed is None else FeedDecoder(plan, feed)
