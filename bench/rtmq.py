@@ -33,7 +33,7 @@ from bmq.kafka_io.topic_reader import Start, TopicReader
 from bmq.kafka_io.topics import Topics
 from bmq.kernels.tables.hashing import hash_ids
 from bmq.monitor.monitor import Monitor
-from bmq.records import Clock, Feed, Ids, Readings
+from bmq.records import Clock, Feed, Ids, Installation, Readings
 from bmq.wire.control import parse_command
 
 TOPIC, CONTROL, EVENTS = "rtmq", "rtmq.control", "bmq.rtmq.events"
@@ -238,7 +238,7 @@ def count_crossings(traffic: Traffic) -> Counts:
     for offset, (query_id, definition) in enumerate(traffic.definitions()):
         border = {"kind": "border", "feed": definition["feed"], "region": definition["region"]}
         for monitor, kind in ((transitions, definition), (borders, border)):
-            monitor.apply([parse_command(query_id.encode(), json.dumps(kind).encode(), offset, feeds, "")])
+            monitor.apply([parse_command(query_id.encode(), json.dumps(kind).encode(), offset, Installation(feeds))])
     pairs = transitions._feeds.engines["vehicles"].tables.trackings
     names = [vehicle_id(number).encode() for number in range(traffic.n_vehicles)]
     by_garage: Counter[str] = Counter()

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from bmq.records import Feed, Format, JoinQuery, Put, Refused, RegionQuery
+from bmq.records import Feed, Format, Installation, JoinQuery, Put, Refused, RegionQuery
 from bmq.wire.control import parse_command
 
 FEEDS = {
@@ -16,6 +16,7 @@ FEEDS = {
     "right": Feed("right", "right", "@key", ("price",), "ts", attributes=("group",), join=True),
 }
 RESERVED = ("bmq.control", "bmq.dead.letter")
+INSTALLATION = Installation(FEEDS, "bmq.", RESERVED)
 
 
 def border(**fields: Any) -> dict[str, Any]:
@@ -62,7 +63,7 @@ def box(**intervals: Any) -> dict[str, Any]:
 
 def accepted(definition: dict[str, Any]) -> RegionQuery:
     """Return the query that a definition becomes."""
-    command = parse_command(b"q1", json.dumps(definition).encode(), 17, FEEDS, "bmq.", RESERVED)
+    command = parse_command(b"q1", json.dumps(definition).encode(), 17, INSTALLATION)
     assert isinstance(command, Put), command
     assert isinstance(command.query, RegionQuery)
     return command.query
@@ -70,7 +71,7 @@ def accepted(definition: dict[str, Any]) -> RegionQuery:
 
 def accepted_join(definition: dict[str, Any]) -> JoinQuery:
     """Return the join that a definition becomes."""
-    command = parse_command(b"q1", json.dumps(definition).encode(), 17, FEEDS, "bmq.", RESERVED)
+    command = parse_command(b"q1", json.dumps(definition).encode(), 17, INSTALLATION)
     assert isinstance(command, Put), command
     assert isinstance(command.query, JoinQuery)
     return command.query
@@ -79,7 +80,7 @@ def accepted_join(definition: dict[str, Any]) -> JoinQuery:
 def refused(value: dict[str, Any] | bytes, key: bytes | None = b"q1") -> Refused:
     """Return how a value is refused."""
     encoded = value if isinstance(value, bytes) else json.dumps(value).encode()
-    command = parse_command(key, encoded, 17, FEEDS, "bmq.", RESERVED)
+    command = parse_command(key, encoded, 17, INSTALLATION)
     assert isinstance(command, Refused), command
     assert command.offset == 17
     return command

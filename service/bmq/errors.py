@@ -48,6 +48,7 @@ class ControlCode(StrEnum):
     BAD_REGION = "bad_region"
     BAD_DURATION = "bad_duration"
     BAD_OPTION = "bad_option"
+    OVER_LIMIT = "over_limit"
 
 
 class ControlError(ServiceError):

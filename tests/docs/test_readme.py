@@ -12,6 +12,7 @@ import pytest
 
 from bmq.broker.broker import Broker
 from bmq.config import load_config
+from bmq.records import Installation
 from bmq.wire.control import validate_definition
 from tests.brokers import wait_until
 
@@ -66,7 +67,7 @@ def test_every_definition_of_the_documents_is_accepted(document: str) -> None:
     definitions = [found for found in map(json.loads, objects) if "query_id" not in found]
     assert definitions
     for definition in definitions:
-        validate_definition("q", definition, feeds, "bmq.")
+        validate_definition("q", definition, Installation(feeds, "bmq."))
 
 
 def test_every_make_target_of_the_documents_is_there() -> None:

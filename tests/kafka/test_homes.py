@@ -24,7 +24,7 @@ from bmq.job.received import Row
 from bmq.job.replicas import Head
 from bmq.job.shard_task import ShardBatch
 from bmq.owned_process import OwnerEnded, socket_folder
-from bmq.records import NEVER, Feed, Readings
+from bmq.records import NEVER, Feed, Installation, Readings
 from bmq.wire.control import parse_command
 from bmq.wire.frames import pack_commands, pack_readings
 from tests.brokers import living_process, runs, wait_until
@@ -67,7 +67,7 @@ class World:
         self.number += 1
         rows = [self._readings(*positions)]
         if self.number == 0:
-            command = parse_command(b"q", json.dumps(QUERY).encode(), 0, self.plan.feeds, "", frozenset())
+            command = parse_command(b"q", json.dumps(QUERY).encode(), 0, Installation(self.plan.feeds))
             rows.append(Row(Kind.COMMANDS, "", 0, 0, 1, NEVER, NEVER, pack_commands([command])))
         return ShardBatch(self.plan, self.shard, self.number, self.owner, rows)
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bmq.records import Command, Feed, JoinQuery, Put, Refused, Region, RegionQuery
+from bmq.records import Command, Feed, Installation, JoinQuery, Put, Refused, Region, RegionQuery
 from bmq.wire.control import parse_command
 from bmq.wire.frames import pack_commands, unpack_commands
 
@@ -92,7 +92,7 @@ junk = st.recursive(
 
 
 def parse(definition: Any) -> Command:
-    return parse_command(b"q", json.dumps(definition).encode(), 4, FEEDS, "bmq.")
+    return parse_command(b"q", json.dumps(definition).encode(), 4, Installation(FEEDS, "bmq."))
 
 
 def places(node: Any) -> list[tuple[Any, Any]]:

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bmq.errors import ControlCode
-from bmq.records import Command, Feed, Pattern, Put, Refused, RegionQuery
+from bmq.records import Command, Feed, Installation, Pattern, Put, Refused, RegionQuery
 from bmq.wire.control import parse_command
 from bmq.wire.frames import pack_commands, unpack_commands
 from bmq.wire.kinds import KINDS
@@ -79,7 +79,7 @@ good = (
 
 
 def parse(value: bytes | None, key: bytes | None = b"q") -> Command:
-    return parse_command(key, value, 4, {"plane": FEED}, "bmq.")
+    return parse_command(key, value, 4, Installation({"plane": FEED}, "bmq."))
 
 
 def encoded(definition: Any) -> bytes:

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bmq.records import Feed, Put, Refused, Region, RegionQuery
+from bmq.records import Feed, Installation, Put, Refused, Region, RegionQuery
 from bmq.wire.control import parse_command
 
 FEED = Feed("globe", "globe", "id", ("lon", "lat"), "ts", lonlat=True)
+INSTALLATION = Installation({"globe": FEED})
 # Neighbouring numbers only where a longitude and 360 more are as fine: further east the sum rounds.
 BORDERS = [-180.0, -175.0, math.nextafter(-175.0, 0.0), -0.5, 0.0, 10.0, 170.0, math.nextafter(180.0, 0.0), 180.0]
 # Every border that a reading can have, and one between each two.
@@ -26,7 +27,7 @@ bounds = st.sampled_from(BOUNDS)
 
 def parse(box: dict[str, Any], bounds: str) -> Put[RegionQuery] | Refused:
     definition = {"kind": "border", "feed": "globe", "region": {"box": box}, "bounds": bounds}
-    command = parse_command(b"q", json.dumps(definition).encode(), 4, {"globe": FEED}, "bmq.")
+    command = parse_command(b"q", json.dumps(definition).encode(), 4, INSTALLATION)
     assert isinstance(command, Put | Refused)
     if isinstance(command, Refused):
         return command
@@ -109,7 +110,7 @@ def test_a_region_over_the_antimeridian_is_not_in_a_box_on_one_side_of_it() -> N
         "region": {"box": {"lon": [170, -170]}},
         "exit_region": {"box": {"lon": [-180, 179]}},
     }
-    command = parse_command(b"q", json.dumps(definition).encode(), 4, {"globe": FEED}, "bmq.")
+    command = parse_command(b"q", json.dumps(definition).encode(), 4, INSTALLATION)
     assert isinstance(command, Refused)
     assert "'exit_region' does not hold all" in command.message
 
@@ -136,7 +137,7 @@ def test_a_box_that_is_left_may_go_over_the_antimeridian(
         "region": {"box": {"lon": inner, "lat": latitudes}},
         "exit_region": {"box": {"lon": outer, "lat": latitudes}},
     }
-    assert isinstance(parse_command(b"q", json.dumps(definition).encode(), 4, {"globe": FEED}, "bmq."), Put)
+    assert isinstance(parse_command(b"q", json.dumps(definition).encode(), 4, INSTALLATION), Put)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bmq.client.messages import read_event, read_member, read_reply
-from bmq.records import Feed, Format
+from bmq.records import Feed, Format, Installation
 from bmq.wire.control import parse_command
 from bmq.wire.marks import parse_mark
 from bmq.wire.readings import Decoder
@@ -42,7 +42,7 @@ def test_each_record_of_a_feed_is_a_reading_or_has_a_code(seed: int) -> None:
 @given(seed=st.integers(0, 2**32))
 def test_each_other_record_is_read_or_is_not_what_is_read(seed: int) -> None:
     for record in any_records(seed):
-        command = parse_command(record.key, record.value, 5, FEEDS, "bmq.")
+        command = parse_command(record.key, record.value, 5, Installation(FEEDS, "bmq."))
         mark = parse_mark(record.value)
 
         assert command.offset == 5

@@ -157,14 +157,7 @@ def _validate(target: Target, query_id: str, definition: bytes) -> None:
     """Refuse a definition that the service would refuse: in the topic it would replace the definition in force."""
     try:
         if target.config is not None:
-            topics = target.topics
-            validate_definition(
-                query_id,
-                definition,
-                target.config.feed_records(),
-                topics.allowed_output_prefix,
-                topics.reserved(),
-            )
+            validate_definition(query_id, definition, target.config.installation())
             return
         # Without a configuration the feeds are not known, but the rules for every definition still apply.
         read = _parsed(definition)

@@ -276,6 +276,39 @@ class JobSection(Section):
         return read_duration(self.batch_timeout) / 1000
 
 
+class LimitsSection(Section):
+    """How much one query, and one batch of commands, may cost the others. A definition beyond a limit is rejected."""
+
+    commands_per_batch: Whole = Field(2_000, ge=1)
+    """The most commands in one batch; the next batches read the rest. The commands that a new checkpoint finds all
+    come in its first batch."""
+    command_bytes_per_batch: Whole = Field(1_000_000, ge=1)
+    """The most bytes of commands in one batch, but at least one command."""
+    vertices: Whole = Field(10_000, ge=3)
+    """The most vertices of a shape."""
+    rings: Whole = Field(500, ge=1)
+    """The most rings of a shape: outer rings and holes."""
+    streams: Whole = Field(20_000, ge=1)
+    """The most streams that a query names."""
+    where_values: Whole = Field(5_000, ge=1)
+    """The most values in the `where` of a query, in all lists together."""
+    conjunctions: Whole = Field(1_000, ge=1)
+    """The most conjunctions in `any`."""
+    window_readings: Whole = Field(1_000_000, ge=1, le=2**31 - 1)
+    """The most readings of a counted window."""
+
+    def record(self) -> records.Limits:
+        """Return what one definition may cost, for the other layers."""
+        return records.Limits(
+            vertices=self.vertices,
+            rings=self.rings,
+            streams=self.streams,
+            where_values=self.where_values,
+            conjunctions=self.conjunctions,
+            window_readings=self.window_readings,
+        )
+
+
 class MetricsSection(Section):
     """Where Prometheus finds the metrics."""
 

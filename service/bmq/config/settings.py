@@ -21,7 +21,7 @@ from pydantic_settings import (
 from bmq import records
 from bmq.config.faults import ENVIRONMENT_PREFIX, describe, unknown_variables
 from bmq.config.kafka import KafkaSection
-from bmq.config.sections import FeedSection, JobSection, MetricsSection, TopicsSection
+from bmq.config.sections import FeedSection, JobSection, LimitsSection, MetricsSection, TopicsSection
 from bmq.errors import ConfigError
 
 # No capitals and no double underscore, because a feed's name is part of the names of environment variables.
@@ -57,6 +57,7 @@ class Config(BaseSettings):
     topics: TopicsSection = Field(default_factory=TopicsSection)
     feeds: dict[Annotated[str, AfterValidator(_feed_name)], FeedSection] = Field(default_factory=dict)
     job: JobSection = Field(default_factory=JobSection)
+    limits: LimitsSection = Field(default_factory=LimitsSection)
     metrics: MetricsSection = Field(default_factory=MetricsSection)
 
     @classmethod
@@ -93,6 +94,13 @@ class Config(BaseSettings):
     def feed_records(self) -> dict[str, records.Feed]:
         """Return the feeds by name, as records for the other layers."""
         return {name: feed.record(name) for name, feed in self.feeds.items()}
+
+    def installation(self) -> records.Installation:
+        """Return what the rules for the definition of a query depend on."""
+        topics = self.topics
+        return records.Installation(
+            self.feed_records(), topics.allowed_output_prefix, topics.reserved(), self.limits.record()
+        )
 
     def with_broker(self, bootstrap_servers: str) -> Self:
         """Return the same configuration with the address of Kafka, which may be the broker that the service started."""

@@ -44,8 +44,9 @@ class ControlDecoder:
 
     def _commands(self, block: RecordBlock) -> Iterator[pa.RecordBatch]:
         plan = self._plan
+        installation = plan.installation
         commands = [
-            parse_command(key, value, offset, plan.feeds, plan.output_prefix, plan.reserved_topics)
+            parse_command(key, value, offset, installation)
             for key, value, offset in zip(
                 block.keys.to_pylist(), block.values.to_pylist(), block.offsets.tolist(), strict=True
             )

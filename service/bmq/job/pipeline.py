@@ -57,7 +57,15 @@ def _control_frames(spark: SparkSession, config: Config, origin: Origin, plan: P
         starts[plan.clock_topic] = origin.clock_start
     # Compaction removes records that do not count any more. Whoever makes the control topic anew means the new commands
     # to be read, and a service that stopped would read none; the log says which offsets are gone.
-    settings = SourceSettings(plan, starts, None, 1, "continue")
+    settings = SourceSettings(
+        plan,
+        starts,
+        config.limits.commands_per_batch,
+        1,
+        "continue",
+        config.limits.command_bytes_per_batch,
+        {config.topics.control: {0: origin.control_end}},
+    )
     return _frames(spark, "bmq_control", settings)
 
 

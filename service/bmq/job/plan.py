@@ -4,11 +4,11 @@ The driver makes one `Plan` from the configuration and the checkpoint. It travel
 that Spark calls there.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from bmq.records import Feed
+from bmq.records import Feed, Installation, Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,7 @@ class Plan:
     reserved_topics : topics that the service reads or replies on; no query may write there.
     delivery_id : begins the transactional ids and groups of the checkpoint.
     markers_topic : the topic of the marks of written batches; None: delivery is at least once.
+    limits : what the definition of a query may cost.
     frames_folder : the folder of large frames (`job.frame_files`); None: the tasks may be on several machines.
     """
 
@@ -48,12 +49,18 @@ class Plan:
     reserved_topics: frozenset[str]
     delivery_id: str
     markers_topic: str | None
+    limits: Limits = field(default_factory=Limits)
     frames_folder: Path | None = None
 
     @property
     def n_shards(self) -> int:
         """The number of shards."""
         return len(self.shard_keys)
+
+    @property
+    def installation(self) -> Installation:
+        """What the rules for the definition of a query depend on."""
+        return Installation(self.feeds, self.output_prefix, self.reserved_topics, self.limits)
 
     def feed_by_topic(self) -> dict[str, Feed]:
         """Return topic -> Feed."""

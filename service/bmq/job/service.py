@@ -292,5 +292,6 @@ def _plan(config: Config, origin: Origin) -> Plan:
         reserved_topics=topics.reserved(),
         delivery_id=origin.delivery_id,
         markers_topic=_markers_topic(config),
+        limits=config.limits.record(),
         frames_folder=None if is_submitted() else temporary_folder() / f"frames-{run_id}",
     )

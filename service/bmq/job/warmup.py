@@ -24,7 +24,7 @@ from bmq.job.decode import with_partition
 from bmq.kafka_io.block_producer import produce_no_messages
 from bmq.kafka_io.range_reader import read_no_messages
 from bmq.monitor.monitor import Monitor
-from bmq.records import Clock, Crossings, Feed, Format, IndexKind, JoinedPairs
+from bmq.records import Clock, Crossings, Feed, Format, IndexKind, Installation, JoinedPairs
 from bmq.records.column_records import concat
 from bmq.wire.control import parse_command
 from bmq.wire.event_messages import render_crossings
@@ -97,7 +97,7 @@ def warm_up() -> int:
         for hi, commanded in ((10.0, scopes), (60.0, edited), (None, scopes)):
             for query_id, scope in commanded.items():
                 definition = None if hi is None else _definition(feed, hi, scope)
-                command = parse_command(query_id.encode(), definition, 0, _FEEDS, "")
+                command = parse_command(query_id.encode(), definition, 0, Installation(_FEEDS))
                 n_events += _render(monitor.apply([command]).crossings)
             n_events += _advance(monitor, feed, len(_POSITIONS))
     n_events += _advance(monitor, next(iter(_FEEDS.values())), _N_GROWING)
@@ -206,7 +206,7 @@ def _put_joins(monitor: Monitor) -> int:
 
 def _apply(monitor: Monitor, definitions: Mapping[str, Mapping[str, Any] | None]) -> int:
     commands = [
-        parse_command(query_id.encode(), None if one is None else json.dumps(one).encode(), 0, _FEEDS, "")
+        parse_command(query_id.encode(), None if one is None else json.dumps(one).encode(), 0, Installation(_FEEDS))
         for query_id, one in definitions.items()
     ]
     applied = monitor.apply(commands)

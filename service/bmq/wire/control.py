@@ -4,24 +4,26 @@ The checks run in this order, so a record with several faults gets the code of t
 
     1  key          missing_field (absent or empty), wrong_type (not UTF-8, or too long)
     2  JSON         not_json (not UTF-8, not a JSON object, NaN, or a name twice in one object)
-    3  kind         missing_field, wrong_type, unknown_kind
-    4  shape        wrong_type, unknown_field, bad_option, missing_field, bad_duration, bad_region (see `definitions`)
-    5  together     bad_region (not exactly one shape), bad_option (options that exclude each other, a feed twice)
-    6  feeds        unknown_feed, then unknown_dimension, then bad_region, then bad_option (see `region_queries`,
+    3  costs        over_limit (see `costs`)
+    4  kind         missing_field, wrong_type, unknown_kind
+    5  shape        wrong_type, unknown_field, bad_option, missing_field, bad_duration, bad_region (see `definitions`)
+    6  together     bad_region (not exactly one shape), bad_option (options that exclude each other, a feed twice)
+    7  feeds        unknown_feed, then unknown_dimension, then bad_region, then bad_option (see `region_queries`,
                     `select_queries` and `join_queries`)
-    7  topic        bad_option
-    8  tags         bad_option (too long)
+    8  topic        bad_option
+    9  tags         bad_option (too long)
 
 Knows bytes and records. The monitor decides whether the query exists and whether a put changes it.
 """
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from bmq.errors import ControlCode, ControlError
-from bmq.records import Command, Delete, Feed, JoinQuery, Put, Refused, RegionQuery
+from bmq.records import Command, Delete, Feed, Installation, JoinQuery, Put, Refused, RegionQuery
+from bmq.wire.costs import check_costs
 from bmq.wire.definition_models import Definition
 from bmq.wire.definitions import read_definition
 from bmq.wire.fault_texts import shorten, suggestion
@@ -38,24 +40,19 @@ def parse_command(
     key: bytes | None,
     value: bytes | None,
     offset: int,
-    feeds: Mapping[str, Feed],
-    output_prefix: str,
-    reserved_topics: Collection[str] = (),
+    installation: Installation,
 ) -> Command:
     """Return the command in a control record. Raises nothing: a bad record becomes a `Refused`.
 
     Parameters
     ----------
     offset : the record's offset; the version of a put is one more.
-    feeds : every feed by name.
-    output_prefix : the required prefix of the `output_topic` of a query.
-    reserved_topics : topics that the service reads or replies on; no query may send its events there.
     """
     try:
         query_id = _read_query_id(key)
         if value is None:
             return Delete(offset, query_id)
-        query = _read_query(query_id, value, offset + 1, feeds, output_prefix, reserved_topics)
+        query = _read_query(query_id, value, offset + 1, installation)
     except ControlError as error:
         named = (key or b"")[:QUERY_ID_LIMIT_BYTES].decode(errors="replace")
         return Refused(offset, named, error.code.value, str(error))
@@ -65,9 +62,7 @@ def parse_command(
 def validate_definition(
     query_id: str,
     definition: bytes | Mapping[str, Any],
-    feeds: Mapping[str, Feed],
-    output_prefix: str,
-    reserved_topics: Collection[str] = (),
+    installation: Installation,
 ) -> RegionQuery | JoinQuery:
     """Return the query that ``definition`` would become, with version 0.
 
@@ -85,7 +80,7 @@ def validate_definition(
             definition = json.dumps(definition).encode()
         except (TypeError, ValueError) as error:
             raise _not_json(str(error)) from None
-    return _read_query(read_id, definition, 0, feeds, output_prefix, reserved_topics)
+    return _read_query(read_id, definition, 0, installation)
 
 
 def _read_query_id(key: bytes | None) -> str:
@@ -112,18 +107,18 @@ def _read_query(
     query_id: str,
     value: bytes,
     version: int,
-    feeds: Mapping[str, Feed],
-    output_prefix: str,
-    reserved_topics: Collection[str],
+    installation: Installation,
 ) -> RegionQuery | JoinQuery:
     try:
-        definition = read_definition(_read_object(value))
-        named = [_find_feed(name, feeds) for name in definition.feeds]
+        read = _read_object(value)
+        check_costs(read, installation.limits)
+        definition = read_definition(read)
+        named = [_find_feed(name, installation.feeds) for name in definition.feeds]
         tags = _CANONICAL.encode(definition.tags)
         query = KINDS[definition.kind].read(query_id, version, definition, tags, *named)
     except RecursionError:
         raise _not_json("it is nested too deeply") from None
-    _check_output_topic(definition, feeds, output_prefix, reserved_topics)
+    _check_output_topic(definition, installation)
     _check_tags(query.tags)
     return query
 
@@ -195,23 +190,19 @@ def _not_json(fault: str) -> ControlError:
     )
 
 
-def _check_output_topic(
-    definition: Definition,
-    feeds: Mapping[str, Feed],
-    output_prefix: str,
-    reserved_topics: Collection[str],
-) -> None:
+def _check_output_topic(definition: Definition, installation: Installation) -> None:
     topic = definition.output_topic
     if topic is None:
         return
-    if not topic.startswith(output_prefix) or topic.startswith("__") or topic in (".", ".."):
+    prefix = installation.output_prefix
+    if not topic.startswith(prefix) or topic.startswith("__") or topic in (".", ".."):
         raise ControlError(
             ControlCode.BAD_OPTION,
-            f"Field 'output_topic' is '{topic}', but must begin with '{output_prefix}'. Choose such a name.",
+            f"Field 'output_topic' is '{topic}', but must begin with '{prefix}'. Choose such a name.",
         )
     # The service would read events on its own input topics back as commands or readings. Kafka treats "." and "_" as
     # equal in metric names, and refuses to create a topic whose name differs from another only in them.
-    taken = [*reserved_topics, *(feed.topic for feed in feeds.values())]
+    taken = [*installation.reserved_topics, *(feed.topic for feed in installation.feeds.values())]
     if topic.replace("_", ".") in (other.replace("_", ".") for other in taken):
         raise ControlError(
             ControlCode.BAD_OPTION,

@@ -105,7 +105,7 @@ def test_the_queries_of_the_demo_are_valid_under_its_configuration(world: World,
     queries = stock_queries(world) if isinstance(world, Stocks) else vehicle_queries()
 
     for query_id, definition in queries.items():
-        validate_definition(query_id, definition, config.feed_records(), config.topics.allowed_output_prefix)
+        validate_definition(query_id, definition, config.installation())
 
 
 def test_without_a_terminal_each_refresh_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from bmq.job.outcome import ShardResult, run_batch
 from bmq.job.received import Frames
 from bmq.monitor.monitor import Monitor
-from bmq.records import Clock, Feed, Readings
+from bmq.records import Clock, Feed, Installation, Readings
 from bmq.wire.control import parse_command
 from tests.crossings import make_ids
 from tests.pure_service import PureService
@@ -32,7 +32,7 @@ def readings(*values: float) -> list[Readings]:
 def run(feeds: dict[str, Feed], queries: dict[str, dict[str, Any]], **values: tuple[float, ...]) -> ShardResult:
     """Return what a batch of commands and readings does to a shard that is the only one."""
     commands = [
-        parse_command(query_id.encode(), json.dumps(query).encode(), offset, feeds, "")
+        parse_command(query_id.encode(), json.dumps(query).encode(), offset, Installation(feeds))
         for offset, (query_id, query) in enumerate(queries.items())
     ]
     parts = {feed: readings(*of_feed) for feed, of_feed in values.items()}

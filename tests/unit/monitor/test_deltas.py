@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from bmq.monitor.monitor import Monitor
-from bmq.records import Feed
+from bmq.records import Feed, Installation
 from bmq.wire.control import parse_command
 
 FEEDS = {name: Feed(name, name, "id", ("x",), event_time="ts", join=True) for name in ("left", "right")}
@@ -21,7 +21,7 @@ def test_window_joins_are_in_the_order_in_which_they_became_joins() -> None:
     monitor = Monitor(FEEDS)
     puts: list[tuple[str, dict[str, Any]]] = [("a", BORDER), ("b", WINDOW_JOIN), ("a", WINDOW_JOIN)]
     commands = [
-        parse_command(query_id.encode(), json.dumps(definition).encode(), offset, FEEDS, "")
+        parse_command(query_id.encode(), json.dumps(definition).encode(), offset, Installation(FEEDS))
         for offset, (query_id, definition) in enumerate(puts)
     ]
 

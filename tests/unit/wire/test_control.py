@@ -9,7 +9,7 @@ import pytest
 from bmq.errors import ControlError
 from bmq.records import Delete, Initial, Pattern, Refused, Region, RegionQuery, ShapeKind
 from bmq.wire.control import QUERY_ID_LIMIT_BYTES, parse_command, validate_definition
-from tests.definitions import FEEDS, accepted, border, box, refused, transition
+from tests.definitions import INSTALLATION, accepted, border, box, refused, transition
 
 
 def test_a_definition_becomes_a_query_whose_version_is_the_offset_plus_one() -> None:
@@ -17,7 +17,7 @@ def test_a_definition_becomes_a_query_whose_version_is_the_offset_plus_one() -> 
 
 
 def test_null_deletes() -> None:
-    assert parse_command(b"q1", None, 17, FEEDS, "bmq.") == Delete(17, "q1")
+    assert parse_command(b"q1", None, 17, INSTALLATION) == Delete(17, "q1")
 
 
 def test_every_option_reaches_the_query() -> None:
@@ -188,7 +188,7 @@ def test_an_open_interval_between_neighbouring_numbers_holds_nothing() -> None:
 )
 @pytest.mark.parametrize("value", [None, json.dumps(border()).encode()])
 def test_a_bad_key_refuses_puts_and_deletes(key: bytes | None, code: str, query_id: str, value: bytes | None) -> None:
-    command = parse_command(key, value, 17, FEEDS, "bmq.")
+    command = parse_command(key, value, 17, INSTALLATION)
     assert isinstance(command, Refused)
     assert (command.code, command.query_id) == (code, query_id)
 
@@ -201,13 +201,13 @@ def test_a_long_value_is_cut_in_the_message() -> None:
 def test_a_byte_order_mark_before_a_definition_is_dropped() -> None:
     marked = b"\xef\xbb\xbf" + json.dumps(border()).encode()
 
-    assert validate_definition("q1", marked, FEEDS, "bmq.") == validate_definition("q1", border(), FEEDS, "bmq.")
+    assert validate_definition("q1", marked, INSTALLATION) == validate_definition("q1", border(), INSTALLATION)
 
 
 def test_a_client_can_validate_before_it_publishes() -> None:
     expected = RegionQuery("q1", 0, "vehicles", Region((0.0, 0.0), (10.0, 10.0)))
-    assert validate_definition("q1", border(), FEEDS, "bmq.") == expected
-    assert validate_definition("q1", json.dumps(border()).encode(), FEEDS, "bmq.") == expected
+    assert validate_definition("q1", border(), INSTALLATION) == expected
+    assert validate_definition("q1", json.dumps(border()).encode(), INSTALLATION) == expected
 
 
 @pytest.mark.parametrize(
@@ -224,5 +224,5 @@ def test_the_client_gets_the_code_that_the_service_would_answer(
     query_id: str, definition: dict[str, Any], code: str
 ) -> None:
     with pytest.raises(ControlError) as refusal:
-        validate_definition(query_id, definition, FEEDS, "bmq.")
+        validate_definition(query_id, definition, INSTALLATION)
     assert refusal.value.code == code

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bmq.errors import ControlError
-from bmq.records import Band, Conjunction, JoinQuery, JoinSide, Kind, Region
+from bmq.records import Band, Conjunction, Installation, JoinQuery, JoinSide, Kind, Region
 from bmq.wire.control import validate_definition
 from tests.definitions import FEEDS, accepted_join, band_join, refused, window_join
 
@@ -225,7 +225,7 @@ def test_options_of_one_feed_do_not_apply_to_joins(make: Any, option: str) -> No
             "'left.window' is \"10\", but a duration is",
         ),
         (window_join(left={"feed": "left", "window": 0}), "bad_option", "'left.window' is 0, but a window holds 1 to"),
-        (window_join(left={"feed": "left", "window": 2**31}), "bad_option", "'left.window'"),
+        (window_join(left={"feed": "left", "window": 2**31}), "over_limit", "'left.window' has 2147483648 readings"),
         (window_join(left={"feed": "right", "window": 3}), "bad_option", "two feeds"),
         (window_join(left={"feed": "stocks", "window": 3}, any=[{"left.price": [0, 1]}]), "bad_option", "join = true"),
         (window_join(any=[]), "bad_region", "'any' is [], but it holds at least one conjunction"),
@@ -294,8 +294,8 @@ def test_of_several_faults_the_first_in_the_documented_order_is_shown(definition
 
 
 def test_a_client_can_validate_a_join_before_it_publishes() -> None:
-    query = validate_definition("q1", band_join(), FEEDS, "bmq.")
+    query = validate_definition("q1", band_join(), Installation(FEEDS, "bmq."))
 
     assert (query.query_id, query.version, query.kind) == ("q1", 0, Kind.BAND_JOIN)
     with pytest.raises(ControlError, match="join = true"):
-        validate_definition("q1", band_join(left="stocks"), FEEDS, "bmq.")
+        validate_definition("q1", band_join(left="stocks"), Installation(FEEDS, "bmq."))

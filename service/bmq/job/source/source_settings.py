@@ -1,6 +1,6 @@
 """What a source of topics needs to know, small and picklable: it travels to the planner and to the workers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bmq.job.plan import Plan
 from bmq.job.source.losses import OnLoss
@@ -17,6 +17,8 @@ class SourceSettings:
     max_records : the most records of a batch; None: all that are there.
     n_tasks : how many tasks run at once.
     on_loss : what follows if records are gone that were not read.
+    max_bytes : the most bytes of the records of a batch, but for one record of each partition; None: no limit.
+    whole_until : up to these offsets, a batch reads all that is there whatever its size.
     """
 
     plan: Plan
@@ -24,3 +26,5 @@ class SourceSettings:
     max_records: int | None
     n_tasks: int
     on_loss: OnLoss
+    max_bytes: int | None = None
+    whole_until: Offsets = field(default_factory=dict)

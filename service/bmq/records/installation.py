@@ -1,0 +1,44 @@
+"""What an installation allows a query to name, and to cost."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from bmq.records.queries import Feed
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that one definition may have of each.
+
+    Attributes
+    ----------
+    vertices, rings : of one shape.
+    streams : that a query names.
+    where_values : in all lists of `where` together.
+    conjunctions : in `any`.
+    window_readings : of a counted window.
+    """
+
+    vertices: int = 10_000
+    rings: int = 500
+    streams: int = 20_000
+    where_values: int = 5_000
+    conjunctions: int = 1_000
+    window_readings: int = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """What the rules for a definition depend on.
+
+    Attributes
+    ----------
+    feeds : every feed by name.
+    output_prefix : the required prefix of the `output_topic` of a query.
+    reserved_topics : topics that the service reads or replies on; no query may send its events there.
+    """
+
+    feeds: Mapping[str, Feed]
+    output_prefix: str = ""
+    reserved_topics: Collection[str] = ()
+    limits: Limits = field(default_factory=Limits)
