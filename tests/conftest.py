@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from tests.brokers import Topics, living_process, running_broker
+from tests.disks import mount, unmount
 from tests.workers import FOLDERS, FoldersAndFiles
 
 # The first call of a kernel compiles it and takes most of a second, far over Hypothesis' deadline of 200 ms.
@@ -100,6 +101,15 @@ def topics(bootstrap_servers: str, request: pytest.FixtureRequest) -> Iterator[C
     made = Topics(bootstrap_servers, request.node.name)
     yield made.create
     made.remove_all()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a disk of 2 MB."""
+    if why := mount(tmp_path, 2):
+        pytest.skip(why)
+    yield tmp_path
+    unmount(tmp_path)
 
 
 @pytest.fixture

@@ -1,10 +1,8 @@
 """A checkpoint that was damaged, and a disk that is full: the service stops, and says what, where and the way out."""
 
 import json
-import os
 import shutil
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ from bmq.config import Config
 from bmq.errors import ServiceError
 from bmq.job.service import Service
 from bmq.kafka_io.topics import Topics
+from tests.disks import full
 from tests.kafka_records import read_all
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
@@ -101,28 +100,13 @@ def test_a_damaged_file_is_named_with_the_way_out(
     assert "Nothing is lost" not in str(raised.value)
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Yield a folder on a disk of 2 MB."""
-    if os.geteuid() != 0:
-        pytest.skip("only root may mount a disk")
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(tmp_path)], capture_output=True)
-    if mounted.returncode:
-        pytest.skip(f"no disk can be mounted here: {mounted.stderr.decode().strip()}")
-    yield tmp_path
-    subprocess.run(["umount", "--lazy", str(tmp_path)], check=True)
-
-
 def test_a_full_disk_is_named_and_the_service_goes_on_when_there_is_room(played: Played, small_disk: Path) -> None:
     shutil.copytree(played.checkpoint, small_disk, dirs_exist_ok=True)
-    with (small_disk / "other").open("wb", buffering=0) as other:
-        while free := os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize:
-            other.write(bytes(free))
+    said = r"^A disk is full .*No space left on device.* Make room where"
 
-    with pytest.raises(ServiceError, match=r"^A disk is full .*No space left on device.* Make room where"):
+    with full(small_disk), pytest.raises(ServiceError, match=said):
         played.run(small_disk)
 
-    (small_disk / "other").unlink()
     played.run(small_disk)
     # A shard that has written its part of the third batch by another copy does not write it again.
     assert played.n_events() == N_STREAMS // 2 + 2 * N_STREAMS

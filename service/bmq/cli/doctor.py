@@ -4,9 +4,7 @@ Changes nothing, except that it downloads missing jars, as the service does at i
 """
 
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Iterator
 from pathlib import Path
 
 import typer
@@ -15,29 +13,13 @@ from bmq.broker.ivy import pyspark_version, require_pyspark
 from bmq.broker.jars import broker_jars, spark_jars
 from bmq.broker.java import find_java
 from bmq.broker.ports import require_free
+from bmq.cli.doctor_machine import look_at_machine
+from bmq.cli.findings import Finding, Level, attempt
 from bmq.cli.target import BootstrapOption, ConfigOption, find_target
 from bmq.cli.terminal import plain
 from bmq.config import Config
 from bmq.errors import ConfigError, ServiceError, SetupError, StateError
 from bmq.kafka_io.topics import Topics
-
-
-class Level(StrEnum):
-    """The severity of a finding."""
-
-    OK = "ok"
-    WARN = "warn"  # the service will start, perhaps not as expected
-    FAIL = "fail"  # the service will not start, or not work
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One line of the doctor's report."""
-
-    level: Level
-    what: str
-    text: str
-
 
 _COLORS = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
 
@@ -64,11 +46,11 @@ def examine(config: Config, servers: str | None) -> Iterator[Finding]:
     ----------
     servers : the address of Kafka; None: the service would start its own.
     """
-    yield _attempt("Java", lambda: f"{find_java()}")
-    yield _attempt("PySpark", lambda: require_pyspark(pyspark_version()))
-    yield _attempt("Jars for Spark", lambda: f"{len(spark_jars())} jars")
+    yield attempt("Java", lambda: f"{find_java()}")
+    yield attempt("PySpark", lambda: require_pyspark(pyspark_version()))
+    yield attempt("Jars for Spark", lambda: f"{len(spark_jars())} jars")
     if servers is None:
-        yield _attempt("Kafka's jars", lambda: f"{len(broker_jars())} jars")
+        yield attempt("Kafka's jars", lambda: f"{len(broker_jars())} jars")
         yield Finding(
             Level.WARN,
             "Kafka",
@@ -85,16 +67,10 @@ def examine(config: Config, servers: str | None) -> Iterator[Finding]:
             "join = true, and no other feed has it: no join can use the feed, and all its readings go to every shard "
             "for nothing. Set it on a second feed, or leave it out.",
         )
-    yield _attempt("checkpoint", lambda: _checkpoint(config))
-    yield _attempt("metrics", lambda: _metrics_port(config.metrics.port))
-
-
-def _attempt(what: str, look: Callable[[], str]) -> Finding:
-    """Return the text of ``look`` as a finding, or the failure that it raises."""
-    try:
-        return Finding(Level.OK, what, look())
-    except ServiceError as error:
-        return Finding(Level.FAIL, what, str(error))
+    yield attempt("checkpoint", lambda: _checkpoint(config))
+    folder = _local_folder(config.job.checkpoint)
+    yield from look_at_machine(None if folder is None else _nearest(folder))
+    yield attempt("metrics", lambda: _metrics_port(config.metrics.port))
 
 
 def _kafka(config: Config, servers: str) -> Iterator[Finding]:
@@ -115,6 +91,19 @@ def _kafka(config: Config, servers: str) -> Iterator[Finding]:
         yield _membership_topic(topics, config.topics.membership)
     for name, feed in config.feeds.items():
         yield _topic(f"feeds.{name}", feed.topic, there)
+    outputs = {config.topics.replies, config.topics.events, config.topics.dead_letter} & there.keys()
+    for name, why in topics.unusable(outputs).items():
+        yield Finding(
+            Level.FAIL, name, f"the service cannot write to this topic: {why}. docs/operations.md has the rights."
+        )
+    folder = _local_folder(config.job.checkpoint)
+    if folder is not None:
+        from bmq.cli.doctor_offsets import look_at_offsets  # not at the top, for the same reason as in `_checkpoint`
+
+        try:
+            yield from look_at_offsets(config, topics, folder)
+        except ServiceError as error:
+            yield Finding(Level.FAIL, "offsets", str(error))
 
 
 def _control_topic(topics: Topics, name: str) -> Finding:
@@ -169,11 +158,10 @@ def _checkpoint(config: Config) -> str:
     from bmq.job.checkpoint import FILE, SPARKS_FILES, must_be_new, must_fit, read_origin
 
     location = config.job.checkpoint
-    scheme, colon, path = location.partition(":")
-    if colon and scheme != "file":
+    folder = _local_folder(location)
+    if folder is None:
         return f"{location}: not looked at, since only Spark can reach it"
-    folder = Path(path.removeprefix("//") if colon else location).absolute()
-    nearest = next(place for place in [folder, *folder.parents] if place.exists())
+    nearest = _nearest(folder)
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
         raise ConfigError(f"{folder} cannot be written ({nearest} forbids it). Name another folder as job.checkpoint.")
     written = folder / FILE
@@ -187,6 +175,19 @@ def _checkpoint(config: Config) -> str:
     origin = read_origin(text, location)
     must_fit(origin, location, config.job.shards, config.feed_records())
     return f"{location}: {origin.shards} shards"
+
+
+def _local_folder(location: str) -> Path | None:
+    """Return the folder of a checkpoint; None: it is not on a file system of this machine."""
+    scheme, colon, path = location.partition(":")
+    if colon and scheme != "file":
+        return None
+    return Path(path.removeprefix("//") if colon else location).absolute()
+
+
+def _nearest(folder: Path) -> Path:
+    """Return the folder, or the nearest one above it that is there."""
+    return next(place for place in [folder, *folder.parents] if place.exists())
 
 
 def _metrics_port(port: int) -> str:

@@ -7,7 +7,9 @@ number of shards, a shard would look for streams in the wrong state. With anothe
 would mistake one field's values for another's.
 """
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,6 +17,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from bmq.errors import ConfigError, StateError
+from bmq.job.source.offsets import Position
 from bmq.records import Feed
 
 FORMAT = 4
@@ -83,6 +86,26 @@ def must_be_new(found: Sequence[str], location: str) -> None:
             f"checkpoint {location} has no {FILE}, but Spark's files are there ({', '.join(found)}): somebody has "
             f"deleted it. Restore it from a copy, {_WAY_OUT}"
         )
+
+
+def last_position(folder: Path) -> Position:
+    """Return where the last whole batch of a checkpoint on this machine ended, in the topics of all sources.
+
+    Raises
+    ------
+    StateError : Spark's file is damaged.
+    """
+    committed = [int(file.name) for file in (folder / "commits").glob("*") if file.name.isdecimal()]
+    if not committed:
+        return Position({})
+    path = folder / "offsets" / str(max(committed))
+    try:
+        # A line of version, a line of metadata, and one for each source.
+        positions = [Position.of(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()[2:]]
+    except (OSError, ValueError, AttributeError) as error:
+        raise StateError(f"{path} cannot be read ({error}). Restore the checkpoint from a copy, {_WAY_OUT}") from error
+    offsets = {topic: partitions for position in positions for topic, partitions in position.offsets.items()}
+    return Position(offsets, {topic: name for position in positions for topic, name in position.ids.items()})
 
 
 class CheckpointFolder:

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from bmq.config import Config
-from bmq.job.checkpoint import CheckpointFolder, Origin, bound_options, must_fit
+from bmq.job.checkpoint import FILE, CheckpointFolder, Origin, bound_options, must_fit
 from bmq.job.failed_query import JobFailed, explained
 from bmq.job.idle import ClockWriter, IdleFeeds
 from bmq.job.pipeline import start_pipeline
@@ -95,7 +95,8 @@ class Service:
             _log.info("Made the topics that were missing: %s.", ", ".join(made))
         _warn_if_not_compacted(topics, config.topics.membership)
         spark = self._spark = make_session(config.job.shards)  # 2
-        origin = _bind(CheckpointFolder(spark, config.job.checkpoint), config, topics)  # 3
+        with explained(f"{config.job.checkpoint}/{FILE}"):  # 3
+            origin = _bind(CheckpointFolder(spark, config.job.checkpoint), config, topics)
         plan = _plan(config, origin)
         _log.info("Loading the kernels. The first time they are compiled, which takes some minutes.")
         with explained():  # 4
