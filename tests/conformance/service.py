@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from bmq.config import load_config
 from bmq.errors import ConfigError
@@ -77,10 +78,16 @@ def _toml(tables: Mapping[str, Json]) -> str:
 
 
 class Service:
-    """`bmq serve` as a child, with its log beside the configuration."""
+    """`bmq serve` as a child, with its log beside the configuration.
 
-    def __init__(self, config: Path) -> None:
+    Parameters
+    ----------
+    environment : variables over those of this process.
+    """
+
+    def __init__(self, config: Path, environment: Mapping[str, str] = MappingProxyType({})) -> None:
         self._config = config
+        self._environment = dict(environment)
         self._log = config.with_name("service.log")
         self._checkpoint = config.with_name("checkpoint")
         self._last_batch = -1
@@ -91,6 +98,13 @@ class Service:
     def pid(self) -> int:
         """The process id of `bmq serve`."""
         return self._process.pid
+
+    @property
+    def exit_code(self) -> int:
+        """How the service's process ended; negative: by that signal."""
+        code = self._process.poll()
+        assert code is not None, "the service still runs"
+        return code
 
     def runs(self) -> bool:
         """Whether the service's process lives."""
@@ -153,7 +167,7 @@ class Service:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)} | self._environment,
                 start_new_session=True,
             )
 

@@ -1,0 +1,1 @@
+"""The service under a steady load for long: see `__main__`."""
