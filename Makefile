@@ -107,6 +107,29 @@ lint: $(INSTALLED) ## Check style, types, the direction of imports, and words
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.words
 
+AUDIT := .make/audit
+# What may be distributed with a work under Apache-2.0. promql-parser, for tests alone, has the MIT licence in a file
+# and not in its metadata.
+LICENCES := MIT;BSD;Apache;ISC;PSF-2.0;Python Software Foundation;MPL-2.0;Mozilla Public License 2.0;DFSG approved
+
+$(AUDIT)/.installed: deploy/audit-requirements.txt $(INSTALLED)
+	$(BIN)/python -m venv --clear $(AUDIT)
+	$(AUDIT)/bin/pip install --quiet --disable-pip-version-check --requirement deploy/audit-requirements.txt
+	@touch $@
+
+.PHONY: licences
+licences: $(AUDIT)/.installed ## Check that every installed package may be distributed
+	$(AUDIT)/bin/pip-licenses --python=$(BIN)/python --partial-match --allow-only="$(LICENCES)" \
+		--ignore-packages bmq promql-parser > /dev/null
+
+.PHONY: audit
+audit: licences ## Look for known faults of the pinned packages; needs PyPI's own index
+	$(AUDIT)/bin/pip-audit --requirement requirements.lock --no-deps --disable-pip --strict
+
+.PHONY: sbom
+sbom: java $(AUDIT)/.installed ## Print what an installation consists of (CycloneDX)
+	@PYTHONPATH=service $(AUDIT)/bin/python deploy/sbom.py
+
 .PHONY: conformance
 conformance: java $(INSTALLED) ## Play a scenario file against the running service (SCENARIOS=path)
 	$(BIN)/python -m tests.conformance $(SCENARIOS)

@@ -4,7 +4,9 @@
     <cache>/jars/.lock          held while Ivy runs, so that simultaneous callers download once
     <cache>/ivy/                Ivy's own folder, with the jars
 
-PySpark ships Apache Ivy, so a user needs only Java and pip. Knows files, but neither Spark nor Kafka.
+PySpark ships Apache Ivy, so a user needs only Java and pip. `jars.sha256` beside this module has the checksum of each
+jar of the service: a repository that gives another file under the same name is found out. Knows files, but neither
+Spark nor Kafka.
 """
 
 import fcntl
@@ -28,6 +30,8 @@ KAFKA_BROKER = f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}"
 # The broker logs through SLF4J 1.7 and ships no backend. This one needs no configuration file and writes to stderr.
 BROKER_LOG = "org.slf4j:slf4j-simple:1.7.36"
 
+CHECKSUMS = Path(__file__).with_name("jars.sha256")
+
 # Avoids the `chmod` processes of Hadoop's local file system for a local checkpoint. PySpark ships its dependencies.
 LOCAL_FS = "com.globalmentor:hadoop-bare-naked-local-fs:0.1.0"
 
@@ -38,12 +42,12 @@ _log = logging.getLogger(__name__)
 
 def spark_jars(progress: Progress = _log.info) -> list[Path]:
     """Return the jars that Spark needs beside those that PySpark ships: `LOCAL_FS`."""
-    return resolve([LOCAL_FS], transitive=False, progress=progress)
+    return resolve([LOCAL_FS], transitive=False, pinned=CHECKSUMS, progress=progress)
 
 
 def broker_jars(progress: Progress = _log.info) -> list[Path]:
     """Return the class path of the one-node Kafka."""
-    return resolve([KAFKA_BROKER, BROKER_LOG], progress=progress)
+    return resolve([KAFKA_BROKER, BROKER_LOG], pinned=CHECKSUMS, progress=progress)
 
 
 def resolve(
@@ -51,6 +55,7 @@ def resolve(
     *,
     transitive: bool = True,
     exclude: Sequence[str] = (),
+    pinned: Path | None = None,
     progress: Progress = _log.info,
 ) -> list[Path]:
     """Return the jar files of ``coordinates`` and of their run-time dependencies.
@@ -60,13 +65,15 @@ def resolve(
     coordinates : "group:artifact:version", each.
     transitive : False: without the dependencies.
     exclude : artifact names, of any group, to leave out together with everything that only they need.
+    pinned : a file with the SHA-256 and the name of each jar, as of `sha256sum`; None: any jar will do. Looked at when
+        the jars are downloaded.
     progress : called with one line when a download starts, and with one when it ends.
 
     Raises
     ------
     SetupError
-        At the first call only: no usable Java, the repository is not reachable, it lacks one of the coordinates, or the
-        cache folder cannot be written.
+        At the first call only: no usable Java, the repository is not reachable, it lacks one of the coordinates or has
+        another file than the pinned one, or the cache folder cannot be written.
 
     Notes
     -----
@@ -83,7 +90,7 @@ def resolve(
     try:
         with _lock(answer.with_name(".lock")):
             # Another process may have downloaded them while this one was blocked on the lock.
-            return _cached(answer, folder) or _download(request, answer, folder, progress)
+            return _cached(answer, folder) or _download(request, answer, folder, pinned, progress)
     except OSError as error:
         raise SetupError(
             f"the cache folder {folder} cannot be used ({error}). Make it writable or name another in BMQ_CACHE_DIR."
@@ -108,11 +115,13 @@ def _lock(path: Path) -> Iterator[None]:
         yield
 
 
-def _download(request: Request, answer: Path, folder: Path, progress: Progress) -> list[Path]:
+def _download(request: Request, answer: Path, folder: Path, pinned: Path | None, progress: Progress) -> list[Path]:
     """Return the jars of ``request`` from the network, and store the result for the next call."""
     progress(f"Downloading {', '.join(request.coordinates)} to {folder}, this first time only ...")
     start = time.monotonic()
     jars = fetch(request, folder / "ivy")
+    if pinned is not None:
+        _must_be_pinned(jars, pinned)
     megabytes = sum(jar.stat().st_size for jar in jars) / 1e6
     progress(f"Downloaded {len(jars)} jars, {megabytes:.0f} MB, in {time.monotonic() - start:.0f} s.")
     # Relative names, so that the folder can be copied to a machine without a network.
@@ -122,3 +131,16 @@ def _download(request: Request, answer: Path, folder: Path, progress: Progress) 
     half.write_text(json.dumps(content, indent=1))
     half.replace(answer)
     return jars
+
+
+def _must_be_pinned(jars: Sequence[Path], pinned: Path) -> None:
+    expected = {name: checksum for checksum, name in map(str.split, pinned.read_text().splitlines())}
+    for jar in jars:
+        found = hashlib.sha256(jar.read_bytes()).hexdigest()
+        known = expected.get(jar.name, "none, for no jar of this name is known")
+        if found != known:
+            raise SetupError(
+                f"{jar} is not the file that this version was tested with: its SHA-256 is {found}, expected {known}. "
+                "Find out where the repository has it from (BMQ_MAVEN_REPOSITORY, or Maven Central), and delete the "
+                "file before the next start."
+            )

@@ -1,7 +1,9 @@
 """Jars come from a small Maven repository in a folder, through the real Ivy and without a network."""
 
+import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bmq.broker.ivy import USABLE_PYSPARK, pyspark_jars, pyspark_version, require_pyspark
-from bmq.broker.jars import resolve
+from bmq.broker.jars import CHECKSUMS, broker_jars, resolve, spark_jars
 from bmq.errors import SetupError
 from bmq.folders import cache_folder
 
@@ -125,6 +127,34 @@ def test_processes_that_start_together_download_once_and_agree() -> None:
     assert sorted(said for said, _ in answers) == [0, 2]
     assert answers[0][1] == answers[1][1]
     assert len(answers[0][1]) == 3
+
+
+def test_a_jar_must_be_the_pinned_one(cache: Path, tmp_path: Path) -> None:
+    pinned = tmp_path / "jars.sha256"
+    jars = resolve(["org.example:app:1.0"], exclude=["scala-library"])
+    checksums = {jar.name: hashlib.sha256(jar.read_bytes()).hexdigest() for jar in jars}
+    shutil.rmtree(cache)
+
+    def resolve_pinned(**others: str) -> list[Path]:
+        pinned.write_text("".join(f"{checksum}  {name}\n" for name, checksum in (checksums | others).items()))
+        return resolve(["org.example:app:1.0"], pinned=pinned)
+
+    with pytest.raises(SetupError, match=r"scala-library-1.0.jar is not the file .* expected none, for no jar of this"):
+        resolve_pinned()
+    with pytest.raises(SetupError, match=r"scala-library-1.0.jar is not the file .* expected 0000\. .*_REPOSITORY"):
+        resolve_pinned(**{"scala-library-1.0.jar": "0000"})
+    checksums["scala-library-1.0.jar"] = hashlib.sha256(next(cache.rglob("scala-*.jar")).read_bytes()).hexdigest()
+    assert len(resolve_pinned()) == 3
+
+
+def test_each_jar_of_the_service_is_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BMQ_CACHE_DIR")
+    monkeypatch.delenv("BMQ_MAVEN_REPOSITORY")
+    pinned = {name: checksum for checksum, name in map(str.split, CHECKSUMS.read_text().splitlines())}
+
+    jars = [*spark_jars(), *broker_jars()]
+
+    assert {jar.name: hashlib.sha256(jar.read_bytes()).hexdigest() for jar in jars} == pinned
 
 
 def test_without_a_network_the_error_names_three_ways_out(monkeypatch: pytest.MonkeyPatch) -> None:
