@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from tests.conformance.service import topic_names
 from tests.oracle import Oracle, Reading
@@ -37,6 +37,7 @@ class Load:
     n_sent : (topic, partition) -> number of records.
     n_faulty : how many of them are no readings.
     owners : ids of the queries with events in OWN_TOPIC.
+    failure : why it has ended by itself; None: it has not.
     """
 
     def __init__(self, servers: str, seed: int) -> None:
@@ -45,13 +46,21 @@ class Load:
         self.n_faulty = 0
         self.owners = {f"q{n}" for n in range(0, N_QUERIES, OWN_EACH)}
         # The broker is killed, too: the test's own records must be there once.
-        self._producer = Producer({"bootstrap.servers": servers, "enable.idempotence": True, "log_level": 0})
+        self._producer = Producer(
+            {
+                "bootstrap.servers": servers,
+                "enable.idempotence": True,
+                "topic.metadata.refresh.interval.ms": 1_000,  # to hear of a new partition
+                "log_level": 0,
+            }
+        )
         self._rng = random.Random(seed)
         self._partitions: dict[str, int] = {}  # of each stream
         self._positions: dict[str, float] = {}
         self._stop = threading.Event()
         self._turn = threading.Lock()
         self._thread = threading.Thread(target=self._run)
+        self.failure: Exception | None = None
         self._add_streams(0, N_STREAMS)
 
     def put_queries(self) -> None:
@@ -104,11 +113,14 @@ class Load:
             self._positions[stream] = self._rng.uniform(0, WIDTH)
 
     def _run(self) -> None:
-        for number in range(1, 10**9):
-            if self._stop.wait(N_STREAMS / READINGS_PER_SECOND):
-                return
-            with self._turn:
-                self._send_round(number)
+        try:
+            for number in range(1, 10**9):
+                if self._stop.wait(N_STREAMS / READINGS_PER_SECOND):
+                    return
+                with self._turn:
+                    self._send_round(number)
+        except Exception as error:
+            self.failure = error
 
     def _send_round(self, number: int) -> None:
         readings = []
@@ -131,6 +143,10 @@ class Load:
                 break
             except BufferError:  # a broker is away for long
                 self._producer.poll(0.1)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError._UNKNOWN_PARTITION:
+                    raise
+                self._producer.poll(0.1)  # the partition is new, and the client has not heard of it
         self._producer.poll(0)
         self.n_sent[topic, partition] += 1
 

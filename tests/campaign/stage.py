@@ -99,6 +99,8 @@ class Stage:
         """Wait for a fact, and start the service again whenever it has ended."""
         deadline = time.monotonic() + LIMIT_SECONDS
         while not fact():
+            if self.load.failure is not None:
+                raise self.load.failure
             if time.monotonic() > deadline:
                 raise self.service.failed(f"waited {LIMIT_SECONDS:.0f} s in vain for {what}")
             if not self.service.runs():
@@ -154,7 +156,13 @@ class Stage:
         jvm = [p.pid for p in processes if p.parent == service and "java" in p.command]
         daemon = [p.pid for p in processes if p.parent in jvm and "worker_daemon" in p.command]
         forked = [p for p in processes if p.parent in daemon and "worker_daemon" in p.command]
-        nursery = [p.pid for p in forked if p.session == p.pid]
+        # After a kill, others than the daemon start the next nursery or writer; its address has the daemon's number.
+        of_daemon = {what: tuple(f"/{what}-{pid} " for pid in daemon) for what in ("nursery", "writer")}
+        found = {
+            what: [p.pid for p in processes if any(address in f"{p.command} " for address in addresses)]
+            for what, addresses in of_daemon.items()
+        }
+        nursery = [*found["nursery"], *(p.pid for p in forked if p.session == p.pid)]
         return {
             "service": [service],
             "jvm": jvm,
@@ -162,7 +170,7 @@ class Stage:
             "worker": [p.pid for p in forked if p.session != p.pid],
             "nursery": nursery,
             "home": [p.pid for p in processes if p.parent in nursery],
-            "writer": [p.pid for p in processes if p.parent in daemon and "writer_process" in p.command],
+            "writer": found["writer"],
         }
 
     def a_process_of(self, part: str) -> int | None:
@@ -187,7 +195,9 @@ def _numbers(folder: Path) -> list[str]:
 
 
 def _processes() -> list[Process]:
-    lines = subprocess.run(["ps", "-eo", "pid=,ppid=,sess=,args="], capture_output=True, text=True, check=True).stdout
+    lines = subprocess.run(
+        ["ps", "-ww", "-eo", "pid=,ppid=,sess=,args="], capture_output=True, text=True, check=True
+    ).stdout
     return [
         Process(int(pid), int(parent), int(session), args)
         for pid, parent, session, args in (x.split(None, 3) for x in lines.splitlines())
