@@ -239,6 +239,7 @@ WRONG_COMMANDS: list[tuple[bytes | None, bytes | None]] = [
             border(expires_at="tomorrow"),
             border(output_topic="?"),
             border(stay_for="9999999d"),
+            window_join("count") | {"left": {"feed": "left", "window": 10_000_000}},
             border("tagged", where={"group": []}),
             border(region={"box": {}}),
             border(region={"box": {"x": [1, 2, 3]}}),

@@ -15,7 +15,8 @@ from bmq.broker.broker import Broker
 from bmq.broker.ports import free_ports
 from bmq.errors import SetupError, StateError
 from bmq.kafka_io import connect
-from bmq.kafka_io.batch_writer import MARK_SECONDS, NO_BATCH, Fenced, LooseWriter, MarkedWriter, Marks, Messages
+from bmq.kafka_io.batch_writer import MARK_SECONDS, NO_BATCH, LooseWriter, MarkedWriter, Marks
+from bmq.kafka_io.sender import Fenced, Messages
 from bmq.kafka_io.topics import Topics
 from bmq.kafka_io.writer_process import Place, RemoteWriter, start
 from bmq.wire.outgoing import header_column, message_batch

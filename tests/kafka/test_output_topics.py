@@ -323,7 +323,7 @@ def test_a_topic_that_is_lost_after_the_look_leaves_no_half_of_a_transaction(str
     writer.begin(0, NO_BATCH, has_messages=True)
     deny(strict_servers, "late", AclOperation.WRITE)
     wait_until(lambda: OutputTopics(options).look(output.topic_use()).missing, "the rights")
-    faults = write(writer, output, faults)
+    faults = write(writer, output, faults).faults
 
     assert faults.missing.keys() == {"late"}
     assert list(read_all(strict_servers, "late")) == []

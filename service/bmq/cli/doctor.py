@@ -25,7 +25,7 @@ _COLORS = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
 
 
 def doctor(config: ConfigOption = None, bootstrap: BootstrapOption = None) -> None:
-    """Check Java, jars, Kafka, topics and checkpoint, and say what to do. Exit code 1 if anything fails."""
+    """Check Java, jars, Kafka, topics, checkpoint and machine, and say what to do. Exit code 1 if anything fails."""
     target = find_target(config, bootstrap)
     if target.config is None:
         raise ConfigError("There is no configuration to check. Name one: bmq doctor --config config/mine.toml")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from bmq.cli.findings import Finding, Level
 
-# A service with 4 shards has some 400 descriptors in its JVM; each shard and each partition adds a few.
+# A service with 4 shards has some 400 descriptors in its JVM. Each shard adds files of RocksDB, and each partition a
+# connection, so a large service needs several times that; systemd and Docker usually allow far more than this.
 LEAST_DESCRIPTORS = 4_096
 LEAST_ROOM_BYTES = 1_000_000_000
 

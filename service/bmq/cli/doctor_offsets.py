@@ -1,4 +1,4 @@
-"""What the doctor finds where a checkpoint goes on: readings that Kafka no longer has, topics that were made anew."""
+"""The doctor's look at the readings that come next: whether Kafka still has them, in the same topics."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

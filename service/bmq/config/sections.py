@@ -281,9 +281,9 @@ class LimitsSection(Section):
 
     commands_per_batch: Whole = Field(2_000, ge=1)
     """The most commands in one batch; the next batches read the rest. The commands that a new checkpoint finds all
-    come in its first batch."""
+    come in its first batch. With a long `job.trigger`, so many come in that time."""
     command_bytes_per_batch: Whole = Field(1_000_000, ge=1)
-    """The most bytes of commands in one batch, but at least one command."""
+    """The most bytes of commands in one batch, but at least four commands."""
     vertices: Whole = Field(10_000, ge=3)
     """The most vertices of a shape."""
     rings: Whole = Field(500, ge=1)

@@ -9,6 +9,7 @@ import numpy as np
 from bmq.job.outcome import ShardResult
 from bmq.job.rendering import Output
 from bmq.job.replicas import Head, state_bytes
+from bmq.job.writing import Written
 from bmq.metrics.counters import ShardCounters, count_latencies
 from bmq.monitor.monitor import Monitor
 from bmq.records import (
@@ -21,20 +22,20 @@ from bmq.records import (
     Kind,
     Reason,
     RegionQuery,
-    Reply,
     Sign,
     present_kinds,
 )
+from bmq.wire.large_messages import EVENT_TOO_LARGE
 
 EventLabels = tuple[str, str, str]  # kind, sign, reason
 
 
-def count(output: Output, replies: Sequence[Reply], monitor: Monitor, head: Head, *, is_rebuilt: bool) -> ShardCounters:
+def count(output: Output, written: Written, monitor: Monitor, head: Head, *, is_rebuilt: bool) -> ShardCounters:
     """Return the counters of one batch and shard.
 
     Parameters
     ----------
-    replies : those that the shard has written.
+    written : how the output was written.
     head : the head of the state after the batch.
     """
     frames, result = output.frames, output.result
@@ -42,6 +43,8 @@ def count(output: Output, replies: Sequence[Reply], monitor: Monitor, head: Head
     for letters in frames.dead_letters:
         for feed, code in zip(letters["feed"].to_pylist(), letters["code"].to_pylist(), strict=True):
             dead.setdefault(feed, Counter())[code] += 1
+    for feed, n in written.too_large.items():
+        dead.setdefault(feed, Counter())[EVENT_TOO_LARGE] += n
     events: Counter[EventLabels] = Counter()
     for crossings in result.crossings:
         events += count_events(crossings)
@@ -55,7 +58,7 @@ def count(output: Output, replies: Sequence[Reply], monitor: Monitor, head: Head
         "suppressed": {feed: n for feed, n in result.suppressed.items() if n},
         "dead_letters": {feed: dict(codes) for feed, codes in dead.items()},
         "events": [(*labels, n) for labels, n in events.items()],
-        "replies": dict(Counter(reply.status.value for reply in replies)),
+        "replies": dict(Counter(reply.status.value for reply in output.replies(written.faults))),
         "queries": monitor.n_queries(),
         "pending": monitor.n_pending(),
         "streams": monitor.n_streams(),

@@ -67,7 +67,7 @@ class FrameFile:
         if frames.nbytes < LARGE_BYTES:
             return rows
         places: list[str] = []
-        kept: list[pa.Scalar | bytes] = []
+        kept: list[bytes] = []
         before, place = None, ""
         for frame in frames:
             content = frame.as_buffer()

@@ -17,7 +17,7 @@ from bmq.config import Config
 from bmq.job.checkpoint import Origin
 from bmq.job.output import OUTPUT_DDL
 from bmq.job.plan import Plan
-from bmq.job.source.source_settings import SourceSettings
+from bmq.job.source.source_settings import Bound, SourceSettings
 from bmq.job.source.topic_source import topic_source
 from bmq.job.stateful import ShardProcessor
 
@@ -57,15 +57,9 @@ def _control_frames(spark: SparkSession, config: Config, origin: Origin, plan: P
         starts[plan.clock_topic] = origin.clock_start
     # Compaction removes records that do not count any more. Whoever makes the control topic anew means the new commands
     # to be read, and a service that stopped would read none; the log says which offsets are gone.
-    settings = SourceSettings(
-        plan,
-        starts,
-        config.limits.commands_per_batch,
-        1,
-        "continue",
-        config.limits.command_bytes_per_batch,
-        {config.topics.control: {0: origin.control_end}},
-    )
+    limits = config.limits
+    bound = Bound(limits.commands_per_batch, limits.command_bytes_per_batch, whole_until=origin.control_end)
+    settings = SourceSettings(plan, starts, None, 1, "continue", {config.topics.control: bound})
     return _frames(spark, "bmq_control", settings)
 
 

@@ -1,6 +1,6 @@
 """All output of one shard and batch as messages, in pieces that Arrow can hold."""
 
-import logging
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -29,8 +29,6 @@ from bmq.wire.replies import render_replies
 PIECE_ROWS = 20_000
 
 NO_LIMITS: Mapping[str, int] = MappingProxyType({})
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +89,32 @@ class Output:
                 lost[query.query_id] = reply
         return [*answers, *lost.values()]
 
-    def render(self, faults: TopicFaults, limits: Mapping[str, int] = NO_LIMITS) -> Iterator[pa.RecordBatch]:
+    def render(
+        self, faults: TopicFaults, limits: Mapping[str, int] = NO_LIMITS, too_large: Counter[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """Yield messages: events of regions, events of joins, replies, dead letters.
 
         Parameters
         ----------
         faults : which topics of queries cannot be used. Events for those go to the events topic.
-        limits : topic of the service -> the bytes that it takes, if it has refused a message. An event that is too
+        limits : topic of the service -> the bytes that it accepts, if it has refused a message. An event that is too
             large for the events topic becomes a dead letter.
+        too_large : gets the number of these events, by feed.
         """
         plan = self.plan
         longest = longest_original(limits.get(plan.dead_letter_topic))
         for events in render_events(plan, self.result, longest_list(limits.get(plan.events_topic))):
             for messages in divert(events, faults.missing, plan.events_topic) if faults.missing else (events,):
-                yield from _fitting(plan, messages, limits, longest) if limits else (messages,)
+                if not limits:
+                    yield messages
+                    continue
+                large = pa.array(are_too_large(messages, limits))
+                yield messages.filter(pc.invert(large))
+                if large.true_count:
+                    letters = as_dead_letters(messages.filter(large), limits)
+                    if too_large is not None:
+                        too_large.update(letters.column("feed").to_pylist())
+                    yield render_dead_letters(letters, topic=plan.dead_letter_topic, longest=longest)
         replies = self.replies(faults)
         if replies:
             yield from _render_replies(plan, self.batch, self.head, replies)
@@ -153,18 +163,6 @@ def render_events(plan: Plan, result: ShardResult, longest: int = LONGEST_LIST_B
     for pairs in result.pairs:
         for piece in cut_pairs(pairs, PIECE_ROWS):
             yield render_pairs(piece, plan.feeds, topic=plan.events_topic, key=plan.events_key)
-
-
-def _fitting(plan: Plan, messages: pa.RecordBatch, limits: Mapping[str, int], longest: int) -> Iterator[pa.RecordBatch]:
-    """Yield the messages, those that are too large as dead letters."""
-    large = pa.array(are_too_large(messages, limits))
-    if not large.true_count:
-        yield messages
-        return
-    yield messages.filter(pc.invert(large))
-    letters = as_dead_letters(messages.filter(large), limits)
-    _log.warning("%d events became dead letters: %s", letters.num_rows, letters.column("message")[0].as_py())
-    yield render_dead_letters(letters, topic=plan.dead_letter_topic, longest=longest)
 
 
 def _render_crossings(plan: Plan, crossings: Crossings, longest: int) -> Iterator[pa.RecordBatch]:

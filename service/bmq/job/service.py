@@ -127,7 +127,8 @@ class Service:
         """Return when the first batch has ended, there is no input for one, or the streaming query has ended.
 
         The first batch takes some seconds, because Spark plans it and it reads the control topic. Readings that are
-        sent after it find the queries in effect that the control topic had when the batch was planned.
+        sent after it find the queries in effect that the control topic had when a new checkpoint began. An old
+        checkpoint reads what has come since in batches of `limits.commands_per_batch`.
         """
         assert self.streaming_query is not None, "start() comes first"
         assert self._listener is not None

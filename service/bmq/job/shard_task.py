@@ -70,8 +70,8 @@ def run_shard(batch: ShardBatch, store: Store) -> ShardCounters:
         marked = writer.begin(output.batch, head.marked, has_messages=output.has_messages)
         new_head = commit(replica, head, store, frames.next_offsets, marked)
         _replicas[plan.run_id, shard] = replica
-        faults = write(writer, output, faults)  # 5
-    return count(output, output.replies(faults), replica.monitor, new_head, is_rebuilt=is_rebuilt)
+        written = write(writer, output, faults)  # 5
+    return count(output, written, replica.monitor, new_head, is_rebuilt=is_rebuilt)
 
 
 def _take_replica(run_id: str, shard: int) -> Replica | None:

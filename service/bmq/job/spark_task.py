@@ -1,4 +1,4 @@
-"""What Spark says of the task that this process runs. Imports no kernel."""
+"""The task of Spark that this process runs. Imports no kernel."""
 
 from typing import NamedTuple
 

@@ -1,19 +1,24 @@
-"""Writes the output of one shard and batch, and writes it once more if a topic was lost or takes less than it got.
+"""Writes the output of one shard and batch, and writes it once more if a topic was lost or refused a message's size.
 
 Knows what may be wrong with a topic, but neither Kafka nor the contents of messages.
 """
 
+import logging
 import time
+from collections import Counter
+from typing import NamedTuple
 
 from bmq.errors import SetupError
 from bmq.job.rendering import Output
-from bmq.kafka_io.batch_writer import Fenced, TooLarge
 from bmq.kafka_io.output_topics import NO_FAULTS, TopicFaults
+from bmq.kafka_io.sender import Fenced, TooLarge
 from bmq.kafka_io.writer_process import RemoteWriter, WriterEnded
 
 # Seconds for which the limit of a topic counts as known. Then somebody may have set it higher, and a message that is
 # still too large costs one more attempt.
 LIMIT_SECONDS = 600.0
+
+_log = logging.getLogger(__name__)
 
 # The limits that this process knows: (run id, topic) -> (bytes, when it was learnt).
 _limits: dict[tuple[str, str], tuple[int, float]] = {}
@@ -25,27 +30,35 @@ def look(writer: RemoteWriter, output: Output) -> TopicFaults:
     return writer.look(use) if use.users else NO_FAULTS
 
 
-def write(writer: RemoteWriter, output: Output, faults: TopicFaults) -> TopicFaults:
+class Written(NamedTuple):
+    """How the messages were written.
+
+    Attributes
+    ----------
+    faults : the topics of queries that could not be used.
+    too_large : feed -> number of events that became dead letters for their size.
+    """
+
+    faults: TopicFaults
+    too_large: Counter[str]
+
+
+def write(writer: RemoteWriter, output: Output, faults: TopicFaults) -> Written:
     """Write the messages after `RemoteWriter.begin`; write all of them again if that may help.
 
-    It may if a topic of a query was lost since the look, or takes no message of this size: its events go to the events
-    topic. Likewise if the events or the dead-letter topic takes none of this size: an event becomes a dead letter, and
-    a dead letter loses its original. What was written before the failure is in a transaction that was aborted; without
-    transactions it comes twice.
-
-    Returns
-    -------
-    TopicFaults
-        Those with which the messages were written.
+    It may if a topic of a query was lost since the look, or refused a message for its size: its events go to the events
+    topic. Likewise if the events topic refused one, which becomes a dead letter, or the dead-letter topic, where a
+    letter loses its original. What was written before a failure is in a transaction that was aborted; without
+    transactions each attempt writes again.
 
     Raises
     ------
     SetupError : to write again would not help.
     """
     while True:
-        limits = _known_limits(output)
+        limits, too_large = _known_limits(output), Counter[str]()
         try:
-            writer.write(output.render(faults, limits))
+            writer.write(output.render(faults, limits, too_large))
         except (Fenced, WriterEnded):
             raise
         except SetupError as error:
@@ -54,11 +67,18 @@ def write(writer: RemoteWriter, output: Output, faults: TopicFaults) -> TopicFau
                 raise
             writer.begin(output.batch, output.head.marked, has_messages=output.has_messages)
         else:
-            return faults
+            if too_large:
+                _log.warning(
+                    "%d events became dead letters: topic %s accepts at most %d bytes in a record.",
+                    too_large.total(),
+                    output.plan.events_topic,
+                    limits[output.plan.events_topic],
+                )
+            return Written(faults, too_large)
 
 
 def _learn(output: Output, known: dict[str, int], error: SetupError) -> bool:
-    """Return whether the next attempt is another one: with smaller batches, or with a limit that was not known."""
+    """Return whether the next attempt differs: it has smaller batches, or a limit that was not known."""
     if not isinstance(error, TooLarge):
         return False
     if error.is_batch:

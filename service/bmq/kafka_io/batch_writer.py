@@ -11,27 +11,18 @@ Knows Kafka and marks, but not the contents of messages.
 """
 
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from bmq.errors import SetupError, StateError
 from bmq.kafka_io import connect
-from bmq.kafka_io.block_producer import BlockProducer, Stuck
-from bmq.kafka_io.connect import Options, Unreachable, explained
+from bmq.kafka_io.block_producer import Stuck
+from bmq.kafka_io.connect import Options, Unreachable
+from bmq.kafka_io.sender import BATCH_BYTES, STEP_SECONDS, TRANSACTION_SECONDS, Fenced, Messages, Sender
 
 NO_BATCH = -1  # the number before that of the first batch
-
-# Seconds for one step of a transaction. The JVM's producer waits as long for a delivery.
-STEP_SECONDS = 120.0
-
-# The longest transaction: the coordinator aborts a longer one. After a crash without a restart, readers of committed
-# records wait this long for the records behind it.
-TRANSACTION_SECONDS = 600.0
 
 # For the mark, which takes milliseconds. After this time the writer is opened anew, and waits for the coordinator then.
 MARK_SECONDS = 3.0
@@ -39,44 +30,6 @@ MARK_SECONDS = 3.0
 # A group offset expires when nobody has renewed it for `offsets.retention.minutes`, 7 days by default. A shard without
 # output renews its mark this often.
 RENEW_SECONDS = 3_600.0
-
-# Bytes of a batch of records. Large requests: with the client's default, requests took a tenth of all time.
-BATCH_BYTES = 262_144
-
-# The broker decides the limit of a topic; this one is of the client.
-LONGEST_MESSAGE_BYTES = 16_777_216
-
-_OPTIONS = {
-    "linger.ms": "5",
-    "message.max.bytes": str(LONGEST_MESSAGE_BYTES),
-    "message.timeout.ms": "120000",
-    "queue.buffering.max.kbytes": "131072",
-    # Java's rule, so that every client in Java, and records of earlier versions, agree on the partition of a key.
-    "partitioner": "murmur2_random",
-}
-
-Messages = Iterable[pa.RecordBatch]  # of `wire.outgoing.MESSAGE_SCHEMA`; all rows of a batch have the same header names
-
-
-class Fenced(SetupError):
-    """Somebody else writes with the same transactional id."""
-
-
-class TooLarge(SetupError):
-    """A topic takes no batch of records, or no single one, of the size of one that it got.
-
-    Attributes
-    ----------
-    topic : its name.
-    n_bytes : of key and value of the message, or of the first one of the batch.
-    limit : the bytes that the topic takes, as far as they are known.
-    is_batch : a batch was too large, and the next ones are smaller; otherwise it was a single message.
-    """
-
-    topic = ""
-    n_bytes = 0
-    limit = LONGEST_MESSAGE_BYTES
-    is_batch = False
 
 
 class LooseWriter:
@@ -95,8 +48,8 @@ class LooseWriter:
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self.batch_bytes = BATCH_BYTES
-        self._sender: _Sender | None = None
+        self.batch_bytes = int(options.get("batch.size", BATCH_BYTES))
+        self._sender: Sender | None = None
 
     def begin(self, batch: int, marked: int, *, has_messages: bool) -> int:
         """Return NO_BATCH: this writer sets no marks."""
@@ -111,7 +64,7 @@ class LooseWriter:
         """
         # After a failure another producer is made: this one remembers what failed.
         sender, self._sender = self._sender, None
-        sender = sender or _Sender({"enable.idempotence": "true"}, self._options, self.batch_bytes)
+        sender = sender or Sender({"enable.idempotence": "true"}, self._options, self.batch_bytes)
         sender.send(messages)
         sender.flush()
         self._sender = sender
@@ -153,9 +106,9 @@ class MarkedWriter:
 
     def __init__(self, options: Options, marks: Marks) -> None:
         self._options = options
-        self.batch_bytes = BATCH_BYTES
+        self.batch_bytes = int(options.get("batch.size", BATCH_BYTES))
         self._marks = marks
-        self._sender: _Sender | None = None
+        self._sender: Sender | None = None
         self._mark: int | None = None  # known while nobody else has opened the transactional id
         self._renewed = 0.0
         self._batch = self._marked = NO_BATCH
@@ -207,7 +160,7 @@ class MarkedWriter:
         self._sender, self._is_due = sender, False
         self._mark, self._renewed = self._batch + 1, time.monotonic()
 
-    def _begin_marked(self) -> "_Sender":
+    def _begin_marked(self) -> "Sender":
         """Begin a transaction, with the mark in it, and return its sender.
 
         The mark comes before the messages: if it has to be set anew, nothing is lost with the transaction.
@@ -243,7 +196,7 @@ class MarkedWriter:
             "transaction.timeout.ms": f"{TRANSACTION_SECONDS * 1000:.0f}",
         }
         self._sender = None
-        sender = _Sender(of_shard, self._options, self.batch_bytes)
+        sender = Sender(of_shard, self._options, self.batch_bytes)
         sender.step(sender.producer.init_transactions)
         # Whoever reads uncommitted records gets the mark from before a transaction that just ends.
         of_group = {"group.id": self._marks.group, connect.ISOLATION_OPTION: connect.ISOLATION}
@@ -297,92 +250,3 @@ def _fits(mark: int | None, batch: int, marked: int) -> bool:
     if marked == NO_BATCH:
         return mark is None or mark <= batch + 1
     return mark in (marked + 1, batch + 1)
-
-
-class _Sender:
-    """A producer whose errors are explained to a user."""
-
-    def __init__(self, own: dict[str, str], options: Options, batch_bytes: int) -> None:
-        self._options = options
-        self._is_transactional = "transactional.id" in own
-        in_batch = {"batch.size": str(min(batch_bytes, int(options.get("batch.size", batch_bytes))))}
-        self.producer = BlockProducer(_OPTIONS | dict(options) | own | in_batch)
-
-    def send(self, messages: Messages) -> None:
-        """Hand all messages to the producer, in order."""
-        for batch in messages:
-            try:
-                with explained(self._options):
-                    self.producer.produce(batch)
-            finally:
-                self._raise_failed()  # the first failure says more than what follows from it
-
-    def flush(self) -> None:
-        """Return when the broker has all messages.
-
-        Raises
-        ------
-        SetupError : it did not take one.
-        """
-        self.producer.flush()
-        self._raise_failed()
-
-    def abort(self) -> None:
-        """Abort the transaction; otherwise readers of committed records would wait until it times out."""
-        with suppress(KafkaException):
-            self.producer.abort_transaction(connect.CONNECT_TIMEOUT_SECONDS)
-
-    def step(self, run: Callable[[float], object], seconds: float = STEP_SECONDS) -> None:
-        """Run one step of a transaction, each time with this limit, and run it again while its failure may pass."""
-        try:
-            connect.patiently(lambda: self._try(run, seconds), _may_pass, STEP_SECONDS)
-        except SetupError as error:
-            if _may_pass(error):
-                raise SetupError(
-                    f"{error} A broker of one node needs transaction.state.log.replication.factor=1 and "
-                    'transaction.state.log.min.isr=1. job.delivery = "at_least_once" needs no transactions.'
-                ) from error
-            fault = _fault_of(error)
-            if fault is not None and fault.code() in _FENCED:
-                raise Fenced(
-                    f"{error} Another service, or a newer task of this one, writes with the same checkpoint: give "
-                    "each service a checkpoint of its own. Or the broker aborted the transaction, because it took "
-                    f"longer than {TRANSACTION_SECONDS:.0f} s."
-                ) from error
-            raise
-
-    def _try(self, run: Callable[[float], object], seconds: float) -> None:
-        try:
-            with explained(self._options):
-                run(seconds)
-        except SetupError:
-            self._raise_failed()  # the first failure says more than what follows from it
-            raise
-
-    def _raise_failed(self) -> None:
-        failure = self.producer.failure
-        if failure is None or (self._is_transactional and failure.error.code() in _FENCED):
-            return  # the next step of the transaction says so
-        kind = TooLarge if failure.error.code() == KafkaError.MSG_SIZE_TOO_LARGE else SetupError
-        raised = kind(
-            f"Kafka did not take a message for topic {failure.topic!r}: {failure.error.str()}. The batch runs again at "
-            "the next start."
-        )
-        if isinstance(raised, TooLarge):
-            raised.topic, raised.n_bytes = failure.topic, failure.n_bytes
-        raise raised
-
-
-def _fault_of(error: Exception) -> KafkaError | None:
-    """Return the client's error that an error explains."""
-    cause = error.__cause__
-    return cause.args[0] if isinstance(cause, KafkaException) else None
-
-
-def _may_pass(error: Exception) -> bool:
-    """Return whether a step of a transaction may succeed if it is tried again."""
-    fault = _fault_of(error)
-    return isinstance(error, Unreachable) and fault is not None and not fault.txn_requires_abort()
-
-
-_FENCED = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED})

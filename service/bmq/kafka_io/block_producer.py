@@ -6,6 +6,7 @@ Knows C calls and errors. When a transaction begins and ends is the caller's aff
 """
 
 import ctypes
+import time
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,6 +25,10 @@ from bmq.records import Bools, Bytes, Int32s
 _GRACE_SECONDS = 1.0  # a call that keeps to its limit comes back in this time
 _FULL_MS = 50  # how long to wait for room in the queue before the next attempt
 _FLUSH_MS = 50  # how often to look whether a message has failed
+_CAUSE_SECONDS = 5.0  # the cause follows its consequences within a tenth of a second
+
+# Why a message fails because another one has failed.
+_CONSEQUENCES = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT, KafkaError._STATE})
 
 
 class Stuck(Exception):
@@ -114,6 +119,16 @@ class BlockProducer:
         """
         while library().flush(self._handle, _FLUSH_MS) and self.failure is None:
             pass
+        self.wait_for_cause()
+
+    def wait_for_cause(self) -> None:
+        """Wait a moment for the message that was refused, if only messages are known that failed because of it.
+
+        In a transaction, librdkafka purges its queues before it reports the message that it does so for.
+        """
+        deadline = time.monotonic() + _CAUSE_SECONDS
+        while self._is_consequence() and time.monotonic() < deadline:
+            library().flush(self._handle, _FLUSH_MS)
 
     def init_transactions(self, seconds: float) -> None:
         """Take the transactional id; fence whoever had it, and end its transaction."""
@@ -164,9 +179,12 @@ class BlockProducer:
             self._keep(Failure(error, c.topic_name(message.topic).decode(), message.n_bytes + message.n_key_bytes))
 
     def _keep(self, failure: Failure) -> None:
-        """Keep the first failure: after it, a transaction purges all others."""
-        if self.failure is None:
+        """Keep the first failure that is no consequence of another one."""
+        if self.failure is None or self._is_consequence():
             self.failure = failure
+
+    def _is_consequence(self) -> bool:
+        return self.failure is not None and self.failure.error.code() in _CONSEQUENCES
 
     def _topic(self, name: str) -> int:
         if name not in self._topics:

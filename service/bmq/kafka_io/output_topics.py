@@ -1,6 +1,6 @@
 """The topics that queries name for their events: made when the command is read, and looked at before each use.
 
-    it is there, takes the events, and the service may write ─► the events go there
+    it is there, accepts the events, and the service may write ─► the events go there
     else                                   ─► they go to the events topic, with a header, and a reply says `degraded`
 
 A look costs milliseconds, once for each batch and shard whose events need such a topic. To write and wait for a failure
@@ -17,8 +17,8 @@ from functools import partial
 from threading import Lock
 
 from bmq.errors import SetupError
-from bmq.kafka_io.batch_writer import LONGEST_MESSAGE_BYTES, TooLarge
 from bmq.kafka_io.connect import RETRY_SECONDS, Answer, Options, Unreachable, patiently
+from bmq.kafka_io.sender import LONGEST_MESSAGE_BYTES, TooLarge
 from bmq.kafka_io.topics import Topics
 
 # Seconds for which no broker may answer; a producer waits as long.
@@ -111,10 +111,10 @@ class OutputTopics:
             return TopicFaults(missing, self._report(use, missing))
 
     def refuse(self, error: TooLarge, batch_bytes: int) -> int:
-        """Note in an error what its topic takes, and return the bytes of a batch of records from now on.
+        """Note in an error what its topic accepts, and return the bytes of a batch of records from now on.
 
-        If the topic takes less than a batch, the next batches are smaller, and it is too early to say whether a single
-        message is too large.
+        If the topic accepts less than a batch, the next batches are smaller. Only then it shows whether one message is
+        too large.
 
         Parameters
         ----------
@@ -126,8 +126,9 @@ class OutputTopics:
         if smallest < batch_bytes:
             error.is_batch = True
             return smallest
-        # The client has a limit, too. A topic whose limit nobody may ask for takes less than what it has refused.
-        error.limit = min(LONGEST_MESSAGE_BYTES, error.n_bytes if found is None else found)
+        # The client has a limit, too. A topic whose limit nobody may ask for accepts less than what it has refused.
+        of_client = int(self._options.get("message.max.bytes", LONGEST_MESSAGE_BYTES))
+        error.limit = min(of_client, error.n_bytes if found is None else found)
         with self._lock:
             self._refused[error.topic] = error.n_bytes
         return batch_bytes
@@ -135,15 +136,24 @@ class OutputTopics:
     def _too_small(self, topics: Topics, names: Set[str]) -> dict[str, str]:
         """Return which topics have refused a message for its size, and still would, with a sentence for each."""
         found: dict[str, str] = {}
-        for name in names & self._refused.keys():
-            n_bytes, limit = self._refused[name], _patiently(partial(topics.limit, name))
+        with self._lock:
+            refused = {name: self._refused[name] for name in names & self._refused.keys()}
+        for name, n_bytes in refused.items():
+            limit = _patiently(partial(topics.limit, name))
             if limit is not None and limit > n_bytes + ROOM_BYTES:
-                del self._refused[name]
+                with self._lock:
+                    if self._refused.get(name) == n_bytes:  # unless it has refused a larger one meanwhile
+                        del self._refused[name]
             else:
-                allowed = "too few bytes" if limit is None else f"at most {limit} bytes"
+                allowed = "fewer" if limit is None else f"at most {limit}"
+                way_out = (
+                    "Set its max.message.bytes higher, and start the service again: it may not read the limit."
+                    if limit is None
+                    else "Set its max.message.bytes higher."
+                )
                 found[name] = (
-                    f"output_topic {name!r} takes {allowed} in a record, and the key and value of an event have "
-                    f"{n_bytes}. Set its max.message.bytes higher."
+                    f"output_topic {name!r} accepts {allowed} bytes in a record, and the key and value of an event "
+                    f"have {n_bytes}. {way_out}"
                 )
         return found
 

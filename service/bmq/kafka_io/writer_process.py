@@ -23,9 +23,10 @@ from typing import Any
 import pyarrow as pa
 
 from bmq.errors import ServiceError, SetupError
-from bmq.kafka_io.batch_writer import LooseWriter, MarkedWriter, Marks, Messages, TooLarge, Writer
+from bmq.kafka_io.batch_writer import LooseWriter, MarkedWriter, Marks, Writer
 from bmq.kafka_io.connect import Options
 from bmq.kafka_io.output_topics import OutputTopics, TopicFaults, TopicUse
+from bmq.kafka_io.sender import Messages, TooLarge
 from bmq.owned_process import address_of, connect, end_with, start_once
 
 ANSWER_SECONDS = 600.0  # seconds; longer than all steps of a transaction together

@@ -50,8 +50,8 @@ def _size_of_shape(region: Any) -> tuple[int, int]:
         return 0, 0
     rings = [region.get("polygon")]
     geometry = region.get("geojson")
-    if isinstance(geometry, dict):
-        geometry = geometry.get("geometry", geometry)
+    if isinstance(geometry, dict) and geometry.get("type") == "Feature":
+        geometry = geometry.get("geometry")
     if isinstance(geometry, dict):
         parts = [geometry.get("coordinates")]
         if geometry.get("type") == "MultiPolygon":

@@ -47,10 +47,10 @@ from bmq.wire.outgoing import (
     text_column,
 )
 
-# A command or the end of a query's life causes events of that query alone; a reading causes events of many queries.
-# Confirmations also belong to one query; `confirmed_times` marks them.
 LONGEST_LIST_BYTES = 450_000  # of query ids in one event: with all else it stays under 1 MiB, Kafka's usual limit
 
+# A command or the end of a query's life causes events of that query alone; a reading causes events of many queries.
+# Confirmations also belong to one query; `confirmed_times` marks them.
 _BY_QUERY = (Reason.QUERY_REGISTERED, Reason.QUERY_UPDATED, Reason.QUERY_DELETED, Reason.QUERY_EXPIRED)
 
 

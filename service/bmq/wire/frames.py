@@ -17,7 +17,7 @@ from bmq.records import Attributes, Command, Ids, Int64s, Readings
 from bmq.records.attribute_texts import with_used_texts
 from bmq.wire.command_places import CommandPlaces, command_of_places, command_to_places
 
-FORMAT = 4  # of every frame; a change of a layout below needs a new number
+FORMAT = 5  # of every frame; a change of a layout below needs a new number
 _FORMAT_KEY = b"bmq.frame"
 _ALIGNMENT = 8  # bytes; kernels are compiled for aligned arrays
 # Only feeds that declare attributes, or hold readings back, have these columns.

@@ -1,8 +1,9 @@
-"""Messages that are larger than their topic takes, as `max.message.bytes` of the topic says.
+"""Messages that are larger than their topic accepts (its `max.message.bytes`).
 
-Knows messages and limits of topics. How a limit becomes known is in `kafka_io.batch_writer`.
+Knows messages and limits of topics. How a limit becomes known is in `kafka_io.output_topics`.
 """
 
+import json
 from collections.abc import Mapping
 
 import numpy as np
@@ -18,12 +19,19 @@ EVENT_TOO_LARGE = "event_too_large"  # the code of a dead letter that is an even
 _BATCH_BYTES = 61  # the head of a batch of records, version 2
 _RECORD_BYTES = 41  # at most: length, attributes, timestamp, offset, lengths of key and value, number of headers
 _HEADER_BYTES = 10  # at most: lengths of name and value
+_EVENT_BYTES = 10_000  # of an event of layout `reading` besides the query ids; usually some 500
 _DEAD_LETTER_BYTES = 4_096  # of a dead letter besides key and value
 
 
 def longest_list(limit: int | None) -> int:
-    """Return how many bytes of query ids one event of layout `reading` may have; ``limit`` is that of the topic."""
-    return LONGEST_LIST_BYTES if limit is None else max(1, min(LONGEST_LIST_BYTES, limit // 2))
+    """Return how many bytes of query ids one event of layout `reading` may have; ``limit`` is that of the topic.
+
+    All that the limit leaves room for: an event that the topic has accepted whole must not be divided when a batch runs
+    again.
+    """
+    if limit is None:
+        return LONGEST_LIST_BYTES
+    return max(1, min(LONGEST_LIST_BYTES, max(limit - _EVENT_BYTES, limit // 2)))
 
 
 def longest_original(limit: int | None) -> int:
@@ -42,7 +50,7 @@ def sizes(messages: pa.RecordBatch) -> Int64s:
 
 
 def are_too_large(messages: pa.RecordBatch, limits: Mapping[str, int]) -> Bools:
-    """Return which messages their topic does not take, bool[n]; ``limits`` are topic -> bytes."""
+    """Return which messages their topic does not accept, bool[n]; ``limits`` are topic -> bytes."""
     topics = messages.column("topic").dictionary_encode()
     no_limit = np.iinfo(np.int64).max
     of_topics = np.array([limits.get(name, no_limit) for name in topics.dictionary.to_pylist()], dtype=np.int64)
@@ -55,7 +63,7 @@ def as_dead_letters(events: pa.RecordBatch, limits: Mapping[str, int]) -> pa.Rec
     n = events.num_rows
     topics = events.column("topic")
     messages = [
-        f"event {event_id.decode()} has {size} bytes, and topic {topic!r} takes at most {limits[topic]} in a record: "
+        f"event {event_id.decode()} has {size} bytes, and topic {topic!r} accepts at most {limits[topic]} in a record: "
         "set its max.message.bytes higher"
         for event_id, size, topic in zip(
             _first_headers(events), sizes(events).tolist(), topics.to_pylist(), strict=True
@@ -70,8 +78,16 @@ def as_dead_letters(events: pa.RecordBatch, limits: Mapping[str, int]) -> pa.Rec
             "offset": pa.array([-1] * n, pa.int64()),
             "code": pa.repeat(EVENT_TOO_LARGE, n),
             "message": pa.array(messages, pa.string()),
+            "feed": pa.array([_feed_of(event) for event in events.column("value").to_pylist()], pa.string()),
         }
     )
+
+
+def _feed_of(event: bytes) -> str:
+    """Return the feed that an event names; of a join, the left one if it names it."""
+    read = json.loads(event)
+    reading = read if "feed" in read else read.get("left", read.get("right"))
+    return str(reading["feed"])
 
 
 def _first_headers(events: pa.RecordBatch) -> list[bytes]:

@@ -1,5 +1,6 @@
 """`bmq.job.rendering`: where events go, and what replies say of it."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from bmq.job.outcome import ShardResult
 from bmq.job.received import Frames
 from bmq.job.rendering import Output
 from bmq.job.replicas import Head
+from bmq.job.writing import Written
 from bmq.kafka_io.output_topics import NO_FAULTS, TopicFaults, TopicUse
 from bmq.monitor.monitor import Monitor
 from bmq.records import Command, Put, Reply, Status
@@ -110,5 +112,16 @@ def test_degraded_replies_are_counted_by_the_shard_that_writes_them() -> None:
         (output_of(Row(query=OWNED), shard=1), {"degraded": 1}),
         (output_of(Row(), replies=(ACCEPTED,), shard=1), {}),
     ):
-        counters = count(output, output.replies(faults), Monitor(FEEDS), Head(), is_rebuilt=False)
+        counters = count(output, Written(faults, Counter()), Monitor(FEEDS), Head(), is_rebuilt=False)
         assert counters["replies"] == expected
+
+
+def test_events_that_became_dead_letters_for_their_size_are_counted_as_such() -> None:
+    output, too_large = output_of(Row("a"), Row("b"), Row("c", query=query("long" * 60))), Counter[str]()
+
+    written = list(output.render(NO_FAULTS, {"events": 700}, too_large))
+
+    topics = [topic for messages in written for topic in messages.column("topic").to_pylist()]
+    assert topics == ["events", "events", "dead-letter"]
+    counters = count(output, Written(NO_FAULTS, too_large), Monitor(FEEDS), Head(), is_rebuilt=False)
+    assert counters["dead_letters"] == {FEED.name: {"event_too_large": 1}}

@@ -51,6 +51,12 @@ BEYOND = [
     (border(exit_region={"polygon": [[i, i * i] for i in range(9)]}), "9 vertices", "vertices"),
     (border(region=multi([SQUARE], [FAR], [[[0, 50]]])), "9 vertices", "vertices"),
     (border(region=multi([SQUARE, []], [FAR])), "3 rings", "rings"),
+    # A member that GeoJSON does not know here says nothing of the size.
+    (
+        border(region={"geojson": {**multi([SQUARE], [FAR], [HOLE])["geojson"], "geometry": None}}),
+        "12 vert",
+        "vertices",
+    ),
     (border(streams=list("abcd")), "4 streams", "streams"),
     (border(where={"kind": [1, 2, 3, 4, 5]}), "5 values", "where_values"),
     (select(3), "3 conjunctions", "conjunctions"),

@@ -35,10 +35,12 @@ def test_a_message_may_lack_its_value_and_its_headers() -> None:
 
 
 def test_a_large_event_is_a_dead_letter_from_no_topic() -> None:
-    letters = as_dead_letters(messages_of(["a", "a"], ["x" * 500, "y" * 600]), {"a": 200})
+    events = [f'{{"feed":"f","note":"{"x" * 500}"}}', f'{{"left":{{"feed":"l"}},"note":"{"y" * 600}"}}']
+    letters = as_dead_letters(messages_of(["a", "a"], list(events)), {"a": 200})
     rendered = render_dead_letters(letters, topic="dead", longest=550)
 
-    assert rendered.column("value").to_pylist() == [b"x" * 500, None]
+    assert letters.column("feed").to_pylist() == ["f", "l"]
+    assert rendered.column("value").to_pylist() == [events[0].encode(), None]
     assert rendered.column("topic").to_pylist() == ["dead", "dead"]
     headers = [{one["key"]: one["value"].decode() for one in row} for row in rendered.column("headers").to_pylist()]
     assert [(row["code"], row["topic"], row["partition"]) for row in headers] == [("event_too_large", "a", "-1")] * 2

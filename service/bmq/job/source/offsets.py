@@ -50,17 +50,6 @@ class Position:
             document.get(_IDS, {}),
         )
 
-    def not_before(self, whole: Offsets, available: "Position") -> "Position":
-        """Return the position, or a later one: that in ``whole``, as far as it is available."""
-        offsets = {topic: dict(partitions) for topic, partitions in self.offsets.items()}
-        for topic, partitions in whole.items():
-            ends = available.offsets.get(topic, {})
-            for partition, offset in partitions.items():
-                if partition in ends:
-                    before = offsets.setdefault(topic, {}).get(partition, 0)
-                    offsets[topic][partition] = max(before, min(offset, ends[partition]))
-        return Position(offsets, self.ids)
-
     def document(self) -> dict[str, dict[str, Any]]:
         """Return the position for the offset log: equal positions give equal texts, because Spark compares texts."""
         offsets: dict[str, dict[str, Any]] = {

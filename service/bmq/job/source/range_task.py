@@ -1,10 +1,11 @@
-"""The work of a task that reads a topic: a range of offsets to rows of frames.
+"""The work of a task that reads topics: ranges of offsets to rows of frames.
 
 Runs in Spark's Python workers. A worker keeps its Kafka client from batch to batch.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import pyarrow as pa
 
@@ -20,20 +21,21 @@ from bmq.kafka_io.range_reader import Gap, read_range
 _log = logging.getLogger(__name__)
 
 
-def frames_of(settings: SourceSettings, at: Range) -> Iterator[pa.RecordBatch]:
-    """Return the rows of `frame_rows.FRAME_SCHEMA` for one range, a batch of rows or more for each block of records.
+def frames_of(settings: SourceSettings, ranges: Sequence[Range]) -> Iterator[pa.RecordBatch]:
+    """Return the rows of `frame_rows.FRAME_SCHEMA` for ranges, a batch of rows or more for each block of records.
 
     Raises
     ------
     DataLost : the broker no longer has offsets of the range, and ``on_loss`` is "stop".
     SetupError : the broker refuses, or gives nothing for too long.
     """
+    found = chain.from_iterable(_frames_in_rows(settings, at) for at in ranges)
     folder = settings.plan.frames_folder
     if folder is None:
-        yield from _frames_in_rows(settings, at)
+        yield from found
         return
     with frame_file(folder, *this_task()) as file:
-        for rows in _frames_in_rows(settings, at):
+        for rows in found:
             yield file.store(rows)
 
 

@@ -1,10 +1,26 @@
 """What a source of topics needs to know, small and picklable: it travels to the planner and to the workers."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bmq.job.plan import Plan
 from bmq.job.source.losses import OnLoss
 from bmq.job.source.offsets import Offsets
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """How much of one topic a batch reads.
+
+    Attributes
+    ----------
+    records, bytes : the most, but at least one record.
+    whole_until : the records before this offset have no bound: they are read in one batch.
+    """
+
+    records: int
+    bytes: int
+    whole_until: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +33,7 @@ class SourceSettings:
     max_records : the most records of a batch; None: all that are there.
     n_tasks : how many tasks run at once.
     on_loss : what follows if records are gone that were not read.
-    max_bytes : the most bytes of the records of a batch, but for one record of each partition; None: no limit.
-    whole_until : up to these offsets, a batch reads all that is there whatever its size.
+    bounds : topic of one partition -> how much of it a batch reads.
     """
 
     plan: Plan
@@ -26,5 +41,4 @@ class SourceSettings:
     max_records: int | None
     n_tasks: int
     on_loss: OnLoss
-    max_bytes: int | None = None
-    whole_until: Offsets = field(default_factory=dict)
+    bounds: Mapping[str, Bound] = field(default_factory=dict)

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -24,16 +23,16 @@ from bmq.job.source.frame_source import FrameReader, frame_source
 from bmq.job.source.losses import DataLost, loss_sentence, missing_sentence
 from bmq.job.source.offsets import Loss, Position, Range, losses, next_end, plan_ranges, work_of_tasks
 from bmq.job.source.source_settings import SourceSettings
-from bmq.kafka_io.bytes_ahead import end_of_bytes
 from bmq.kafka_io.connect import CONNECT_TIMEOUT_SECONDS, Unreachable, patiently
+from bmq.kafka_io.records_ahead import end_of_records
 from bmq.kafka_io.topics import TopicEnds, Topics
 
 # Seconds. A broker may be away for this long between two batches; then the streaming query fails, and says why. Spark's
 # own source waits about as long.
 PATIENCE_SECONDS = 120.0
 
-# So few records are not looked at before they are read: the largest have some 64 MB together.
-FEW_RECORDS = 64
+# The planner does not measure so few records: usually one command comes at a time, and should not wait for a client.
+FEW_RECORDS = 4
 
 Document = dict[str, dict[str, Any]]  # a position in the offset log
 
@@ -86,7 +85,7 @@ class TopicsReader(FrameReader):
         self._latest = available
         self._must_have(begin, available)
         end = next_end(begin, available, limit.max_rows if isinstance(limit, ReadMaxRows) else None)
-        end = self._within_bytes(begin, end).not_before(self._settings.whole_until, available)
+        end = self._within_bounds(begin, end)
         return start if end == begin else end.document()
 
     def reportLatestOffset(self) -> Document | None:
@@ -112,19 +111,22 @@ class TopicsReader(FrameReader):
         from bmq.job.source.range_task import frames_of
 
         assert isinstance(partition, TaskRanges)
-        return chain.from_iterable(frames_of(self._settings, at) for at in partition.ranges)
+        return frames_of(self._settings, partition.ranges)
 
-    def _within_bytes(self, begin: Position, end: Position) -> Position:
-        """Return the end of a batch whose records of each partition have at most ``max_bytes``."""
-        most = self._settings.max_bytes
-        if most is None:
-            return end
-        options = self._settings.plan.client_options
+    def _within_bounds(self, begin: Position, end: Position) -> Position:
+        """Return the end of a batch that reads no more of each topic than its bound."""
         offsets = {topic: dict(partitions) for topic, partitions in end.offsets.items()}
         for at in plan_ranges(begin, end, 1):
-            if at.end - at.start > FEW_RECORDS:
+            bound = self._settings.bounds.get(at.topic)
+            if bound is None:
+                continue
+            if at.start < bound.whole_until:
+                offsets[at.topic][at.partition] = min(at.end, bound.whole_until)
+            elif at.end - at.start > min(FEW_RECORDS, bound.records):
                 place = TopicPartition(at.topic, at.partition, at.start)
-                offsets[at.topic][at.partition] = end_of_bytes(options, place, at.end, most)
+                offsets[at.topic][at.partition] = end_of_records(
+                    self._settings.plan.client_options, place, at.end, bound.records, bound.bytes
+                )
         return Position(offsets, end.ids)
 
     def _filled(self, position: Position) -> Position:
