@@ -15,6 +15,7 @@ from bmq.job.progress import ProgressListener
 from bmq.job.rehearsal import rehearse
 from bmq.job.session import make_session, temporary_folder
 from bmq.job.shards import shard_keys
+from bmq.metrics.endpoint import Place
 from bmq.metrics.metrics import Metrics
 from bmq.records import Feed
 from tests.brokers import wait_until
@@ -57,7 +58,7 @@ def test_a_rehearsal_runs_whole_batches_without_kafka_and_leaves_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # a folder of its own: the JVM of the session has another
-    metrics = Metrics(0, feeds=FEEDS)
+    metrics = Metrics(Place(0), feeds=FEEDS)
     listener = ProgressListener(metrics, plan(), IdleFeeds({}))
     listener.register(spark)
 

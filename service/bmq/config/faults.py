@@ -107,6 +107,6 @@ def _equals(location: Location, value: object) -> str:
     """Return ` = value` in TOML's notation; "" for a table, which is long and may contain a secret."""
     if isinstance(value, Mapping):
         return ""
-    if location[:2] == ("kafka", "options") and is_secret(str(location[-1])):
+    if is_secret(str(location[-1])):
         return " = ***"
     return f" = {json.dumps(value, ensure_ascii=False, default=str)}"

@@ -316,3 +316,19 @@ class MetricsSection(Section):
     """Address to listen on: by default, only this machine can ask. `0.0.0.0`: every interface."""
     port: Whole = Field(9108, ge=0, le=65535)
     """Port of `/metrics` and `/health`. 0: any free port."""
+    certificate: str = ""
+    """File of a certificate in PEM: the port speaks TLS. Needs `key`."""
+    key: str = ""
+    """File of the private key of the certificate, in PEM, without a password."""
+    user: str = Field("", pattern=r"^[^:]*$")
+    """Who may see `/metrics` (basic authentication); empty: everybody. `/health` needs no user."""
+    password: str = Field("", repr=False)
+    """The password of the user. Better in the environment: `BMQ_METRICS__PASSWORD`."""
+
+    @model_validator(mode="after")
+    def _check_pairs(self) -> Self:
+        for one, other in (("certificate", "key"), ("user", "password")):
+            if bool(getattr(self, one)) != bool(getattr(self, other)):
+                missing, given = (one, other) if getattr(self, other) else (other, one)
+                raise ValueError(f"{given} needs {missing}, too; set both, or leave both out")
+        return self

@@ -27,6 +27,7 @@ from bmq.job.session import end_jvm, is_submitted, make_session, start_worker_da
 from bmq.job.shards import shard_keys
 from bmq.job.watchdog import BrokerWatch, Watchdog
 from bmq.kafka_io.topics import Topics
+from bmq.metrics.endpoint import Place
 from bmq.metrics.health import Health
 from bmq.metrics.metrics import Metrics
 from bmq.records import Feed
@@ -55,7 +56,7 @@ class Service:
     def __init__(self, config: Config, bootstrap_servers: str) -> None:
         self._config = config.with_broker(bootstrap_servers)
         health = Health(config.job.batch_timeout_seconds)
-        self.metrics = Metrics(config.metrics.port, config.metrics.host, config.feeds, health)
+        self.metrics = Metrics(Place(**config.metrics.model_dump()), config.feeds, health)
         self._watchdog = Watchdog(health, end_jvm)
         self._broker_watch = BrokerWatch(self._config.kafka.client_options(), health)
         self._jvm_is_gone = False

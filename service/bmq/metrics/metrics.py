@@ -1,18 +1,15 @@
-"""The Prometheus side of the counters: names, help texts, buckets, and the HTTP endpoint, with `/health` beside it.
+"""The Prometheus side of the counters: names, help texts and buckets.
 
 Knows how to show `counters.Totals`; knows neither Spark nor the code that counts. The names are fixed
 (docs/operations.md lists them); tests/unit/metrics/test_metrics.py scrapes each of them.
 """
 
-import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
-from typing import Any, TypeVar
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+from typing import TypeVar
 
 from prometheus_client import CollectorRegistry, Gauge, Histogram, make_wsgi_app
-from prometheus_client.exposition import ThreadingWSGIServer
 from prometheus_client.metrics_core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -21,9 +18,9 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
-from bmq.errors import SetupError
 from bmq.metrics.counters import LATENCY_BUCKETS_SECONDS, ShardCounters, Totals
-from bmq.metrics.health import Health, answer
+from bmq.metrics.endpoint import Endpoint, Place
+from bmq.metrics.health import Health
 
 # Seconds. A batch with little work takes 0.1 to 0.3 s, a batch of a backlog several seconds; the first batch compiles
 # kernels and reads state. A batch of more than 60 s is a fault, however long it takes.
@@ -53,19 +50,14 @@ class Metrics:
 
     Parameters
     ----------
-    port : TCP port of `/metrics`; 0 for any free port. After `start` the attribute `port` has the actual one.
-    host : address to listen on.
+    place : where `/metrics` is served. After `start` the attribute `port` has the actual port.
     feeds : feeds whose counters are shown as 0 from the start, so that rate() sees their first reading.
     health : what `/health` answers.
     """
 
-    def __init__(
-        self, port: int, host: str = "127.0.0.1", feeds: Iterable[str] = (), health: Health | None = None
-    ) -> None:
-        self.port = port
+    def __init__(self, place: Place, feeds: Iterable[str] = (), health: Health | None = None) -> None:
+        self.port = place.port
         self.health = health or Health(float("inf"))
-        self._host = host
-        self._server: WSGIServer | None = None
         self._lock = threading.Lock()
         self._totals = Totals()
         for feed in feeds:
@@ -93,7 +85,7 @@ class Metrics:
             "bmq_broker_silent_seconds", "For how long no broker has answered; 0 if one does.", registry=self._registry
         )
         silence.set_function(lambda: self.health.state().broker_silent_seconds)
-        self._show = make_wsgi_app(self._registry)
+        self._endpoint = Endpoint(place, make_wsgi_app(self._registry), self.health)
         self._up = Gauge("bmq_up", "1 while the streaming query runs, else 0.", registry=self._registry)
 
     def start(self) -> None:
@@ -101,27 +93,13 @@ class Metrics:
 
         Raises
         ------
-        SetupError
-            If the port cannot be bound.
+        SetupError : the port cannot be bound, or the certificate cannot be read.
         """
-        try:
-            family, *_ = socket.getaddrinfo(self._host, self.port, type=socket.SOCK_STREAM)[0]
-            server = type("_Server", (ThreadingWSGIServer,), {"address_family": family})
-            self._server = make_server(self._host, self.port, self._answer, server, handler_class=_SilentHandler)
-        except OSError as error:
-            raise SetupError(
-                f"Metrics cannot be served at {self._host}:{self.port}: {error.strerror}. "
-                "Stop what listens there, or set another port under [metrics] in the configuration."
-            ) from error
-        self.port = self._server.server_port
-        threading.Thread(target=self._server.serve_forever, name="bmq-metrics", daemon=True).start()
+        self.port = self._endpoint.start()
 
     def stop(self) -> None:
         """Stop serving and free the port; do nothing if the server does not run."""
-        if self._server is not None:
-            self._server.shutdown()
-            self._server.server_close()
-            self._server = None
+        self._endpoint.stop()
 
     def add(self, batch: Iterable[ShardCounters]) -> None:
         """Add the counters of one batch: one object for each shard that had work."""
@@ -150,22 +128,6 @@ class Metrics:
     def _age(self) -> float:
         age = self.health.state().last_batch_age_seconds
         return float("nan") if age is None else age
-
-    def _answer(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        path = environ["PATH_INFO"]
-        if not path.startswith("/health"):
-            shown: Iterable[bytes] = self._show(environ, start_response)
-            return shown
-        status, body = answer(self.health, path)
-        start_response(f"{status.value} {status.phrase}", [("Content-Type", "application/json")])
-        return [body]
-
-
-class _SilentHandler(WSGIRequestHandler):
-    """Does not log each request."""
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Do nothing."""
 
 
 class _TotalsCollector(Collector):

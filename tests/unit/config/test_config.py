@@ -238,7 +238,10 @@ def test_every_fault_is_shown_at_once(load: Load) -> None:
         ('[kafka]\nbootstrap_server = "a:1"', 'did you mean "bootstrap_servers"?'),
         ("[feed.x]", 'feed: there is no such option; did you mean "feeds"?'),
         ('event_tim = "ts"', 'feeds.line.event_tim: there is no such option; did you mean "event_time"?'),
-        ("[metrics]\nzebra = 1", "metrics.zebra: there is no such option; known here: host, port"),
+        (
+            "[metrics]\nzebra = 1",
+            "metrics.zebra: there is no such option; known here: certificate, host, key, password, port, user",
+        ),
     ],
 )
 def test_an_unknown_option_is_answered_with_the_nearest_known_one(load: Load, text: str, shown: str) -> None:

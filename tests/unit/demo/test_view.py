@@ -20,6 +20,7 @@ from bmq.demo.figures import Figures, quantile, read_figures, scrape
 from bmq.demo.generated_streams import Stocks, Vehicles, World
 from bmq.demo.view import LiveView, PlainView
 from bmq.metrics.counters import LATENCY_BUCKETS_SECONDS, count_latencies
+from bmq.metrics.endpoint import Place
 from bmq.metrics.metrics import Metrics
 from bmq.wire.control import validate_definition
 
@@ -30,7 +31,7 @@ LATER = Figures(up=True, readings=7_000, events=700, queries=6, batches=8, batch
 
 
 def test_figures_are_what_the_service_shows() -> None:
-    metrics = Metrics(port=0, host="127.0.0.1", feeds=["stocks"])
+    metrics = Metrics(Place(0), feeds=["stocks"])
     metrics.start()
     metrics.running()
     metrics.batch(0.5)

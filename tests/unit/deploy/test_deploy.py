@@ -20,6 +20,7 @@ from packaging.specifiers import SpecifierSet
 
 from bmq.broker.jars import KAFKA_VERSION
 from bmq.config import MetricsSection, load_config
+from bmq.metrics.endpoint import Place
 from bmq.metrics.metrics import Metrics
 
 ROOT = Path(__file__).parents[3]
@@ -149,7 +150,7 @@ def test_the_image_runs_what_the_tests_run() -> None:
 
 @pytest.fixture
 def metrics() -> Iterator[Metrics]:
-    served = Metrics(0, "127.0.0.1", feeds=["line"])
+    served = Metrics(Place(0), feeds=["line"])
     served.start()
     yield served
     served.stop()

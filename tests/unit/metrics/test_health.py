@@ -8,6 +8,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from bmq.metrics.endpoint import Place
 from bmq.metrics.health import BROKER_LIMIT_SECONDS, Health
 from bmq.metrics.metrics import Metrics
 
@@ -20,7 +21,7 @@ class World:
     def __init__(self) -> None:
         self.now = 1_000.0
         self.health = Health(LIMIT, lambda: self.now)
-        self.metrics = Metrics(0, health=self.health)
+        self.metrics = Metrics(Place(0), health=self.health)
         self.metrics.start()
 
     def get(self, path: str) -> tuple[int, dict[str, Any]]:

@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bmq.errors import SetupError
 from bmq.metrics.counters import LATENCY_BUCKETS_SECONDS, ShardCounters, Totals, count_latencies
+from bmq.metrics.endpoint import Place
 from bmq.metrics.metrics import Metrics
 
 # By name, type and labels, as docs/operations.md promises them to users' dashboards.
@@ -66,7 +67,7 @@ FULL: ShardCounters = {
 
 @pytest.fixture
 def metrics() -> Iterator[Metrics]:
-    metrics = Metrics(port=0, host="127.0.0.1")
+    metrics = Metrics(Place(0))
     metrics.start()
     yield metrics
     metrics.stop()
@@ -192,7 +193,7 @@ def test_up_is_0_before_the_start_and_after_the_end(metrics: Metrics) -> None:
 
 
 def test_the_feeds_of_the_configuration_count_from_0() -> None:
-    metrics = Metrics(port=0, host="127.0.0.1", feeds=["stocks"])
+    metrics = Metrics(Place(0), feeds=["stocks"])
     metrics.start()
     try:
         samples, _ = scrape(metrics)
@@ -207,7 +208,7 @@ def test_a_taken_port_is_one_sentence_with_a_way_out() -> None:
         port = taken.getsockname()[1]
 
         with pytest.raises(SetupError, match=rf"127.0.0.1:{port}.*set another port under \[metrics\]"):
-            Metrics(port=port, host="127.0.0.1").start()
+            Metrics(Place(port)).start()
 
 
 def test_a_shard_that_is_absent_in_a_batch_keeps_its_sizes() -> None:

@@ -330,11 +330,11 @@ def arrow_frame(metadata: dict[str, str]) -> bytes:
     "frame", [b"", b"no arrow at all", arrow_frame({}), arrow_frame({"bmq.frame": "999"})], ids=len
 )
 def test_a_frame_of_another_build_stops_the_job(unpack: Callable[[bytes], object], frame: bytes) -> None:
-    with pytest.raises(StateError, match=r"this build reads format 4\. Stop every worker"):
+    with pytest.raises(StateError, match=r"this build reads format 5\. Stop every worker"):
         unpack(frame)
 
 
 @pytest.mark.parametrize("frame", [b"", b"\xff", b"\x92\xcd\x03\xe7\x90"], ids=["empty", "broken", "format 999"])
 def test_a_frame_of_commands_of_another_build_stops_the_job(frame: bytes) -> None:
-    with pytest.raises(StateError, match=r"this build reads format 4\. Stop every worker"):
+    with pytest.raises(StateError, match=r"this build reads format 5\. Stop every worker"):
         unpack_commands(frame)
