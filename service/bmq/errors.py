@@ -49,6 +49,7 @@ class ControlCode(StrEnum):
     BAD_DURATION = "bad_duration"
     BAD_OPTION = "bad_option"
     OVER_LIMIT = "over_limit"
+    FORBIDDEN = "forbidden"
 
 
 class ControlError(ServiceError):

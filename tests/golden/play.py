@@ -20,6 +20,7 @@ from bmq.job.received import Frames, read_frames, rows_of
 from bmq.job.rendering import Output, render_events
 from bmq.kafka_io.output_topics import NO_FAULTS
 from bmq.monitor.monitor import Monitor
+from bmq.records import Tenant
 from bmq.wire import frames as wire_frames
 from bmq.wire.marks import render_mark
 from bmq.wire.state_bytes import pack_delta
@@ -48,6 +49,7 @@ PLAN = Plan(
     reserved_topics=frozenset(),
     delivery_id="bmq-test",
     markers_topic=None,
+    tenants=(Tenant("all", ""), Tenant("few", "few-", frozenset({"line"}))),
 )
 BY_READING = replace(PLAN, events_layout="reading", events_key="query_id", membership_topic=None)
 BY_QUERY = replace(PLAN, events_key="query_id", membership_topic=None)

@@ -201,6 +201,7 @@ def as_command(query_id: str, definition: Definition | None) -> tuple[bytes, byt
 WRONG_COMMANDS: list[tuple[bytes | None, bytes | None]] = [
     (None, b"{}"),
     (b"\xff", b"{}"),
+    as_command("few-1", border("plane", region={"polygon": _TRIANGLE})),
     (b"q" * 257, b"{}"),
     (b"wrong", b'{"kind":"border","kind":"border"}'),
     (b"plain", b"[1]"),

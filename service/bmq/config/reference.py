@@ -5,13 +5,22 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bmq.config.kafka import KafkaSection
-from bmq.config.sections import FeedSection, JobSection, LimitsSection, MetricsSection, Section, TopicsSection
+from bmq.config.sections import (
+    FeedSection,
+    JobSection,
+    LimitsSection,
+    MetricsSection,
+    Section,
+    TenantSection,
+    TopicsSection,
+)
 
 _SECTIONS: dict[str, type[Section]] = {
     "kafka": KafkaSection,
     "topics": TopicsSection,
     "feeds.NAME": FeedSection,
     "job": JobSection,
+    "tenants.NAME": TenantSection,
     "limits": LimitsSection,
     "metrics": MetricsSection,
 }

@@ -309,6 +309,22 @@ class LimitsSection(Section):
         )
 
 
+class TenantSection(Section):
+    """One of those who may put queries. If there is a tenant, every query must belong to one: by its id."""
+
+    prefix: str
+    """The ids of its queries begin with it; the longest prefix counts. Empty: all ids that no other tenant has."""
+    feeds: tuple[str, ...] | None = None
+    """The only feeds that it may watch. Absent: all."""
+    output_prefix: str | None = None
+    """Its `output_topic`s begin with it. Absent: as `topics.allowed_output_prefix`."""
+
+    def record(self, name: str) -> records.Tenant:
+        """Return the tenant as a record for the other layers."""
+        feeds = None if self.feeds is None else frozenset(self.feeds)
+        return records.Tenant(name, self.prefix, feeds, self.output_prefix)
+
+
 class MetricsSection(Section):
     """Where Prometheus finds the metrics."""
 

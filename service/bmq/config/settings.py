@@ -21,17 +21,20 @@ from pydantic_settings import (
 from bmq import records
 from bmq.config.faults import ENVIRONMENT_PREFIX, describe, unknown_variables
 from bmq.config.kafka import KafkaSection
-from bmq.config.sections import FeedSection, JobSection, LimitsSection, MetricsSection, TopicsSection
+from bmq.config.sections import FeedSection, JobSection, LimitsSection, MetricsSection, TenantSection, TopicsSection
 from bmq.errors import ConfigError
 
-# No capitals and no double underscore, because a feed's name is part of the names of environment variables.
-_FEED_NAME = re.compile(r"(?!.*__)[a-z0-9][a-z0-9_-]*(?<!_)")
+# No capitals and no double underscore, because these names are part of the names of environment variables.
+_NAME = re.compile(r"(?!.*__)[a-z0-9][a-z0-9_-]*(?<!_)")
 
 
-def _feed_name(name: str) -> str:
-    if not _FEED_NAME.fullmatch(name):
-        raise ValueError("a feed's name has a-z, 0-9, - and single _ inside; rename it")
-    return name
+def _name_of(what: str) -> AfterValidator:
+    def check(name: str) -> str:
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"a {what}'s name has a-z, 0-9, - and single _ inside; rename it")
+        return name
+
+    return AfterValidator(check)
 
 
 class _Environment(EnvSettingsSource):
@@ -55,8 +58,9 @@ class Config(BaseSettings):
 
     kafka: KafkaSection = Field(default_factory=KafkaSection)
     topics: TopicsSection = Field(default_factory=TopicsSection)
-    feeds: dict[Annotated[str, AfterValidator(_feed_name)], FeedSection] = Field(default_factory=dict)
+    feeds: dict[Annotated[str, _name_of("feed")], FeedSection] = Field(default_factory=dict)
     job: JobSection = Field(default_factory=JobSection)
+    tenants: dict[Annotated[str, _name_of("tenant")], TenantSection] = Field(default_factory=dict)
     limits: LimitsSection = Field(default_factory=LimitsSection)
     metrics: MetricsSection = Field(default_factory=MetricsSection)
 
@@ -99,8 +103,16 @@ class Config(BaseSettings):
         """Return what the rules for the definition of a query depend on."""
         topics = self.topics
         return records.Installation(
-            self.feed_records(), topics.allowed_output_prefix, topics.reserved(), self.limits.record()
+            self.feed_records(),
+            topics.allowed_output_prefix,
+            topics.reserved(),
+            self.limits.record(),
+            self.tenant_records(),
         )
+
+    def tenant_records(self) -> tuple[records.Tenant, ...]:
+        """Return the tenants, as records for the other layers."""
+        return tuple(tenant.record(name) for name, tenant in self.tenants.items())
 
     def with_broker(self, bootstrap_servers: str) -> Self:
         """Return the same configuration with the address of Kafka, which may be the broker that the service started."""
@@ -156,7 +168,30 @@ def _faults_between(document: Mapping[str, Any]) -> list[str]:
     }
     for name, feed in feeds.items():
         topic_by_role[f"feeds.{name}.topic"] = feed.get("topic") if isinstance(feed, Mapping) else None
-    return _shared_topics({role: topic for role, topic in topic_by_role.items() if isinstance(topic, str)})
+    shared = _shared_topics({role: topic for role, topic in topic_by_role.items() if isinstance(topic, str)})
+    return shared + _faults_of_tenants(document.get("tenants", {}), feeds)
+
+
+def _faults_of_tenants(tenants: object, feeds: Mapping[str, object]) -> list[str]:
+    """Return a fault for each feed of a tenant that is not configured, and for each prefix that two tenants have."""
+    faults = []
+    first_by_prefix: dict[object, str] = {}
+    for name, tenant in tenants.items() if isinstance(tenants, Mapping) else ():
+        if not isinstance(tenant, Mapping):
+            continue
+        unknown = [feed for feed in _listed(tenant.get("feeds")) if feed not in feeds]
+        faults += [
+            f"tenants.{name}.feeds: there is no feed {json.dumps(feed)}; known here: {', '.join(feeds)}"
+            for feed in unknown
+        ]
+        prefix = tenant.get("prefix")
+        if isinstance(prefix, str) and (first := first_by_prefix.setdefault(prefix, name)) != name:
+            faults.append(f"tenants.{name}.prefix = {json.dumps(prefix)}: tenants.{first} has it; choose another")
+    return faults
+
+
+def _listed(value: object) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list | tuple) else []
 
 
 def _shared_topics(topic_by_role: Mapping[str, str]) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from bmq.records import Feed, Installation, Limits
+from bmq.records import Feed, Installation, Limits, Tenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,7 @@ class Plan:
     delivery_id : begins the transactional ids and groups of the checkpoint.
     markers_topic : the topic of the marks of written batches; None: delivery is at least once.
     limits : what the definition of a query may cost.
+    tenants : who may put queries; empty: everybody.
     frames_folder : the folder of large frames (`job.frame_files`); None: the tasks may be on several machines.
     """
 
@@ -50,6 +51,7 @@ class Plan:
     delivery_id: str
     markers_topic: str | None
     limits: Limits = field(default_factory=Limits)
+    tenants: tuple[Tenant, ...] = ()
     frames_folder: Path | None = None
 
     @property
@@ -60,7 +62,7 @@ class Plan:
     @property
     def installation(self) -> Installation:
         """What the rules for the definition of a query depend on."""
-        return Installation(self.feeds, self.output_prefix, self.reserved_topics, self.limits)
+        return Installation(self.feeds, self.output_prefix, self.reserved_topics, self.limits, self.tenants)
 
     def feed_by_topic(self) -> dict[str, Feed]:
         """Return topic -> Feed."""

@@ -296,5 +296,6 @@ def _plan(config: Config, origin: Origin) -> Plan:
         delivery_id=origin.delivery_id,
         markers_topic=_markers_topic(config),
         limits=config.limits.record(),
+        tenants=config.tenant_records(),
         frames_folder=None if is_submitted() else temporary_folder() / f"frames-{run_id}",
     )

@@ -28,6 +28,7 @@ from bmq.records.commands import Reply as Reply
 from bmq.records.commands import Status as Status
 from bmq.records.installation import Installation as Installation
 from bmq.records.installation import Limits as Limits
+from bmq.records.installation import Tenant as Tenant
 from bmq.records.joined_pairs import JoinedPairs as JoinedPairs
 from bmq.records.joined_pairs import PairSide as PairSide
 from bmq.records.kinds import Family as Family

@@ -28,6 +28,22 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Tenant:
+    """Who may put queries whose ids begin with a prefix, and what they may name.
+
+    Attributes
+    ----------
+    feeds : the only feeds that they may watch; None: all.
+    output_prefix : the required prefix of their `output_topic`; None: that of the installation.
+    """
+
+    name: str
+    prefix: str
+    feeds: frozenset[str] | None = None
+    output_prefix: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Installation:
     """What the rules for a definition depend on.
 
@@ -36,9 +52,16 @@ class Installation:
     feeds : every feed by name.
     output_prefix : the required prefix of the `output_topic` of a query.
     reserved_topics : topics that the service reads or replies on; no query may send its events there.
+    tenants : all who may put queries; empty: everybody may.
     """
 
     feeds: Mapping[str, Feed]
     output_prefix: str = ""
     reserved_topics: Collection[str] = ()
     limits: Limits = field(default_factory=Limits)
+    tenants: tuple[Tenant, ...] = ()
+
+    def tenant_of(self, query_id: str) -> Tenant | None:
+        """Return the tenant with the longest prefix that the id begins with; None: there is none."""
+        own = [tenant for tenant in self.tenants if query_id.startswith(tenant.prefix)]
+        return max(own, key=lambda tenant: len(tenant.prefix), default=None)

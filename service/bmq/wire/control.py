@@ -8,10 +8,11 @@ The checks run in this order, so a record with several faults gets the code of t
     4  kind         missing_field, wrong_type, unknown_kind
     5  shape        wrong_type, unknown_field, bad_option, missing_field, bad_duration, bad_region (see `definitions`)
     6  together     bad_region (not exactly one shape), bad_option (options that exclude each other, a feed twice)
-    7  feeds        unknown_feed, then unknown_dimension, then bad_region, then bad_option (see `region_queries`,
+    7  tenant       forbidden (see `tenants`)
+    8  feeds        unknown_feed, then unknown_dimension, then bad_region, then bad_option (see `region_queries`,
                     `select_queries` and `join_queries`)
-    8  topic        bad_option
-    9  tags         bad_option (too long)
+    9  topic        bad_option
+    10 tags         bad_option (too long)
 
 Knows bytes and records. The monitor decides whether the query exists and whether a put changes it.
 """
@@ -29,6 +30,7 @@ from bmq.wire.definitions import read_definition
 from bmq.wire.fault_texts import shorten, suggestion
 from bmq.wire.kinds import KINDS
 from bmq.wire.record_texts import read_text
+from bmq.wire.tenants import check_tenant
 
 # Every event carries its query id in the value and in a header, and the state holds it too. 256 bytes hold a URL or
 # two UUIDs; a higher limit lets one client inflate every event of its query.
@@ -113,6 +115,7 @@ def _read_query(
         read = _read_object(value)
         check_costs(read, installation.limits)
         definition = read_definition(read)
+        check_tenant(query_id, definition, installation)
         named = [_find_feed(name, installation.feeds) for name in definition.feeds]
         tags = _CANONICAL.encode(definition.tags)
         query = KINDS[definition.kind].read(query_id, version, definition, tags, *named)
