@@ -27,6 +27,7 @@ class Bound:
 
 # By the end of a quantity's name.
 BOUNDS = {
+    "processes": Bound(0.0, 3),  # Spark forks a worker whenever no idle one is there
     "descriptors": Bound(0.02, 8),
     "threads": Bound(0.05, 8),
     "memory": Bound(0.05, 60),
@@ -34,13 +35,14 @@ BOUNDS = {
     "bytes": Bound(0.10, 20),
 }
 
-# What is below does not grow without end: the JVM touches its fixed heap of 3 GB page by page, Spark keeps the files of
+# What is below does not grow without end: the JVM touches its fixed heap of 3 GB page by page, and its pools make their
+# threads in the first minutes (some 310 in all); Spark keeps the files of
 # a hundred batches, and it and RocksDB remove older ones every minute.
-CEILINGS = {"jvm memory": 4_096.0, "checkpoint files": 3_000.0, "temporary files": 1_000.0}
+CEILINGS = {"jvm memory": 4_096.0, "jvm threads": 500.0, "checkpoint files": 3_000.0, "temporary files": 1_000.0}
 
 
 def sample(processes: Mapping[str, Sequence[int]], folders: Mapping[str, Path]) -> Sample:
-    """Return what the processes of each part and the folders use now.
+    """Return the number of processes of each part and what the largest one uses, and the size of the folders.
 
     Parameters
     ----------
@@ -50,7 +52,8 @@ def sample(processes: Mapping[str, Sequence[int]], folders: Mapping[str, Path]) 
     for part, pids in processes.items():
         numbers = [_of_process(pid) for pid in pids]
         for name in ("descriptors", "threads", "memory"):
-            found[f"{part} {name}"] = sum(number[name] for number in numbers)
+            found[f"{part} {name}"] = max((number[name] for number in numbers), default=0.0)
+        found[f"{part} processes"] = len(pids)
     for name, folder in folders.items():
         sizes = list(_sizes(folder))
         found[f"{name} files"] = len(sizes)
