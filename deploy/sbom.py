@@ -16,7 +16,7 @@ from cyclonedx.model.component import Component, ComponentType
 from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
-from bmq.broker.jars import CHECKSUMS, broker_jars, spark_jars
+from bmq.broker.jars import CHECKSUMS, broker_jars, read_checksums, spark_jars
 
 ROOT = Path(__file__).parents[1]
 _PACKAGE = re.compile(r"([A-Za-z0-9._-]+)==([^\s;]+)")
@@ -31,7 +31,7 @@ def main() -> None:
             name, version = found.groups()
             url = PackageURL("pypi", None, name.lower(), version)
             bom.components.add(Component(name=name, version=version, purl=url, bom_ref=str(url)))
-    checksums = {name: checksum for checksum, name in map(str.split, CHECKSUMS.read_text().splitlines())}
+    checksums = read_checksums(CHECKSUMS)
     for jar in [*spark_jars(), *broker_jars()]:
         bom.components.add(_component(jar, checksums[jar.name]))
     bom.register_dependency(whole, bom.components)

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[att
 from tests.brokers import ANSWER_LIMIT_SECONDS, kill, pid_of, wait_until
 from tests.campaign.comparison import events_of
 from tests.campaign.load import FEED_TOPIC, OWN_TOPIC
-from tests.campaign.stage import Stage, stopped
+from tests.campaign.stage import Stage, numbers_of, stopped
 from tests.disks import full
 
 Fault = Callable[[Stage], str]
@@ -162,13 +162,9 @@ def send_wild_records(stage: Stage) -> str:
 
 def _needed_files(stage: Stage) -> list[Path]:
     """Return files that the next start certainly reads."""
-    last = {folder: max(map(int, _numbers(stage.checkpoint / folder))) for folder in ("offsets", "commits")}
+    last = {folder: max(numbers_of(stage.checkpoint / folder)) for folder in ("offsets", "commits")}
     files = [stage.checkpoint / folder / str(number) for folder, number in last.items()]
     return [*files, stage.checkpoint / "metadata", stage.checkpoint / "bmq.json"]
-
-
-def _numbers(folder: Path) -> list[str]:
-    return [file.name for file in folder.iterdir() if file.name.isdecimal()]
 
 
 FAULTS: dict[str, Fault] = {

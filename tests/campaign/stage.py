@@ -3,7 +3,6 @@
 Whenever the service stops by itself, its last line must say why in a sentence; `wrong_lines` has those that do not.
 """
 
-import json
 import os
 import random
 import re
@@ -11,7 +10,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 
 from bmq.broker.broker import Broker
 from bmq.broker.ports import free_ports
+from bmq.job.checkpoint import last_position
 from bmq.kafka_io.topics import Topics
 from tests.campaign.load import FEED_TOPIC, FEEDS, OWN_TOPIC, RUN, Load
 from tests.conformance.service import Service, topic_names, write_config
@@ -128,24 +128,11 @@ class Stage:
 
     def last_batch(self) -> int:
         """Return the number of the last finished batch."""
-        return max((int(name) for name in _numbers(self.checkpoint / "commits")), default=-1)
+        return max(numbers_of(self.checkpoint / "commits"), default=-1)
 
     def _has_read_all(self) -> bool:
-        reached = self._reached()
-        return all(reached.get(place, 0) >= n for place, n in self.load.n_sent.items())
-
-    def _reached(self) -> Mapping[tuple[str, int], int]:
-        """Return (topic, partition) -> next offset after the last finished batch."""
-        number = self.last_batch()
-        if number < 0:
-            return {}
-        reached: dict[tuple[str, int], int] = {}
-        for line in (self.checkpoint / "offsets" / str(number)).read_text().splitlines():
-            of_topics = json.loads(line) if line.startswith("{") else {}
-            for topic in (FEED_TOPIC, topic_names(RUN)["control"]):
-                for partition, offset in of_topics.get(topic, {}).items():
-                    reached[topic, int(partition)] = offset
-        return reached
+        reached = last_position(self.checkpoint).offsets
+        return all(reached.get(topic, {}).get(partition, 0) >= n for (topic, partition), n in self.load.n_sent.items())
 
     # -- parts -------------------------------------------------------------------------------------------
 
@@ -190,8 +177,9 @@ def stopped(pid: int) -> Iterator[None]:
             os.kill(pid, signal.SIGCONT)
 
 
-def _numbers(folder: Path) -> list[str]:
-    return [file.name for file in folder.glob("*") if file.name.isdecimal()]
+def numbers_of(folder: Path) -> list[int]:
+    """Return the numbers of the batches that have a file in a folder of the checkpoint."""
+    return [int(file.name) for file in folder.glob("*") if file.name.isdecimal()]
 
 
 def _processes() -> list[Process]:

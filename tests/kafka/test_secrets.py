@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from bmq.config import TopicsSection
 from bmq.kafka_io.topics import Topics
 from tests.brokers import wait_until
 from tests.kafka.test_secured import FEED, SERVICE
+from tests.pages import get
 from tests.secured import SecuredBroker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
@@ -75,13 +75,8 @@ class World:
 
     def metrics(self) -> str:
         """Return the page of the metrics; empty if nobody answers."""
-        page = f"http://127.0.0.1:{self._port}/metrics"
-        passwords = urllib.request.HTTPPasswordMgrWithPriorAuth()
-        passwords.add_password(None, page, "prometheus", PASSWORDS[1], is_authenticated=True)
         try:
-            opener = urllib.request.build_opener(urllib.request.HTTPBasicAuthHandler(passwords))
-            with opener.open(page, timeout=10) as answer:
-                return str(answer.read().decode())
+            return get(f"http://127.0.0.1:{self._port}/metrics", "prometheus", PASSWORDS[1])[1]
         except OSError:
             return ""
 

@@ -133,8 +133,13 @@ def _download(request: Request, answer: Path, folder: Path, pinned: Path | None,
     return jars
 
 
+def read_checksums(pinned: Path) -> dict[str, str]:
+    """Return file name -> SHA-256, from a file as `sha256sum` writes it."""
+    return {name: checksum for checksum, name in map(str.split, pinned.read_text().splitlines())}
+
+
 def _must_be_pinned(jars: Sequence[Path], pinned: Path) -> None:
-    expected = {name: checksum for checksum, name in map(str.split, pinned.read_text().splitlines())}
+    expected = read_checksums(pinned)
     for jar in jars:
         found = hashlib.sha256(jar.read_bytes()).hexdigest()
         known = expected.get(jar.name, "none, for no jar of this name is known")

@@ -6,6 +6,7 @@ too, so that the service refuses them by name and never ignores them.
 
 import re
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -276,6 +277,9 @@ class JobSection(Section):
         return read_duration(self.batch_timeout) / 1000
 
 
+_LIMITS = records.Limits()
+
+
 class LimitsSection(Section):
     """How much one query, and one batch of commands, may cost the others. A definition beyond a limit is rejected."""
 
@@ -284,29 +288,22 @@ class LimitsSection(Section):
     come in its first batch. With a long `job.trigger`, so many come in that time."""
     command_bytes_per_batch: Whole = Field(1_000_000, ge=1)
     """The most bytes of commands in one batch, but at least four commands."""
-    vertices: Whole = Field(10_000, ge=3)
+    vertices: Whole = Field(_LIMITS.vertices, ge=3)
     """The most vertices of a shape."""
-    rings: Whole = Field(500, ge=1)
+    rings: Whole = Field(_LIMITS.rings, ge=1)
     """The most rings of a shape: outer rings and holes."""
-    streams: Whole = Field(20_000, ge=1)
+    streams: Whole = Field(_LIMITS.streams, ge=1)
     """The most streams that a query names."""
-    where_values: Whole = Field(5_000, ge=1)
+    where_values: Whole = Field(_LIMITS.where_values, ge=1)
     """The most values in the `where` of a query, in all lists together."""
-    conjunctions: Whole = Field(1_000, ge=1)
+    conjunctions: Whole = Field(_LIMITS.conjunctions, ge=1)
     """The most conjunctions in `any`."""
-    window_readings: Whole = Field(1_000_000, ge=1, le=2**31 - 1)
+    window_readings: Whole = Field(_LIMITS.window_readings, ge=1, le=2**31 - 1)
     """The most readings of a counted window."""
 
     def record(self) -> records.Limits:
         """Return what one definition may cost, for the other layers."""
-        return records.Limits(
-            vertices=self.vertices,
-            rings=self.rings,
-            streams=self.streams,
-            where_values=self.where_values,
-            conjunctions=self.conjunctions,
-            window_readings=self.window_readings,
-        )
+        return records.Limits(**{limit.name: getattr(self, limit.name) for limit in fields(records.Limits)})
 
 
 class TenantSection(Section):

@@ -3,15 +3,13 @@
     decode task  ── frame ──►  file of the task  ── mapped ──►  home of the shard
                  ── row: where the frame is ──►  Spark  ──►
 
-A frame in a row is copied six times by Spark, between processes, to Arrow and back, and into the files of the shuffle.
-A file is written once, and its pages are shared. The files of a batch remain until a later batch begins, so a task that
+Spark copies a frame in a row several times: between processes, to Arrow and back, and into the files of the shuffle. A
+file is written once, and its pages are shared. The files of a batch remain until a later batch begins, so a task that
 runs again finds them. Knows frames as bytes, and rows as `job.frame_rows` has them.
 """
 
 import mmap
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from io import BufferedWriter
 from pathlib import Path
 from typing import NamedTuple
@@ -39,21 +37,11 @@ class FramePlace(NamedTuple):
         return cls(file, int(start), int(end))
 
 
-@contextmanager
-def frame_file(folder: Path, batch: int, attempt: int) -> Iterator["FrameFile"]:
-    """Open the file of one attempt at a task, and remove those of earlier batches, which are committed.
-
-    Nothing is made before the first large frame.
-    """
-    file = FrameFile(folder, batch, attempt)
-    try:
-        yield file
-    finally:
-        file.close()
-
-
 class FrameFile:
-    """The frames of one attempt at a task."""
+    """The frames of one attempt at a task; the first large one makes the file.
+
+    It also removes the files of earlier batches, which are committed.
+    """
 
     def __init__(self, folder: Path, batch: int, attempt: int) -> None:
         self._folder, self._batch = folder, batch

@@ -105,16 +105,15 @@ class Output:
         longest = longest_original(limits.get(plan.dead_letter_topic))
         for events in render_events(plan, self.result, longest_list(limits.get(plan.events_topic))):
             for messages in divert(events, faults.missing, plan.events_topic) if faults.missing else (events,):
-                if not limits:
+                large = pa.array(are_too_large(messages, limits)) if limits else None
+                if large is None or not large.true_count:
                     yield messages
                     continue
-                large = pa.array(are_too_large(messages, limits))
                 yield messages.filter(pc.invert(large))
-                if large.true_count:
-                    letters = as_dead_letters(messages.filter(large), limits)
-                    if too_large is not None:
-                        too_large.update(letters.column("feed").to_pylist())
-                    yield render_dead_letters(letters, topic=plan.dead_letter_topic, longest=longest)
+                letters = as_dead_letters(messages.filter(large), limits)
+                if too_large is not None:
+                    too_large.update(letters.column("feed").to_pylist())
+                yield render_dead_letters(letters, topic=plan.dead_letter_topic, longest=longest)
         replies = self.replies(faults)
         if replies:
             yield from _render_replies(plan, self.batch, self.head, replies)

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Producer
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
 
 from bmq.errors import ServiceError, SetupError
@@ -98,6 +98,15 @@ def consumer(options: Options) -> Consumer:
     }
     with explained(options):
         return Consumer(own | _noting_refusals(options), logger=_LOG)
+
+
+def poll_many(client: Consumer, most: int, seconds: float) -> list[Message]:
+    """Return what has come, up to ``most`` messages; wait for the first one.
+
+    `Consumer.consume` alone would wait for its whole time unless so many messages came.
+    """
+    first = client.poll(seconds)
+    return [] if first is None else [first, *client.consume(most, 0)]
 
 
 def _noting_refusals(options: Options) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import time
 
 from confluent_kafka import KafkaError, Message, TopicPartition
 
-from bmq.kafka_io.connect import CONNECT_TIMEOUT_SECONDS, Options, consumer, explained
+from bmq.kafka_io.connect import CONNECT_TIMEOUT_SECONDS, Options, consumer, explained, poll_many
 
 _POLL_SECONDS = 0.2
 _POLL_RECORDS = 500
@@ -33,10 +33,7 @@ def end_of_records(options: Options, at: TopicPartition, end: int, most_records:
             reader.assign([at])
             last_sign = time.monotonic()
             while next_offset < end and time.monotonic() - last_sign < CONNECT_TIMEOUT_SECONDS:
-                first = reader.poll(_POLL_SECONDS)
-                # consume() alone would wait for its whole time unless so many records came.
-                polled = [] if first is None else [first, *reader.consume(_POLL_RECORDS, 0)]
-                for message in polled:
+                for message in poll_many(reader, _POLL_RECORDS, _POLL_SECONDS):
                     last_sign = time.monotonic()
                     if _is_end(message):
                         return end  # behind the last record there may be marks of transactions
@@ -47,11 +44,9 @@ def end_of_records(options: Options, at: TopicPartition, end: int, most_records:
                         return end
                     n_records += 1
                     n_bytes += len(message.key() or b"") + len(message.value() or b"")
-                    if n_records > most_records or (n_bytes > most_bytes and n_records > 1):
+                    if n_records > 1 and (n_records > most_records or n_bytes > most_bytes):
                         return next_offset
                     next_offset = offset + 1
-                    if n_bytes > most_bytes:
-                        return next_offset
     finally:
         reader.close()
     return end

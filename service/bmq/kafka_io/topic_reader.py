@@ -22,6 +22,7 @@ from bmq.kafka_io.connect import (
     explained,
     missing_topic,
     patiently,
+    poll_many,
 )
 
 # How long one call of the Kafka client may last: Python handles Ctrl-C only between calls.
@@ -119,11 +120,7 @@ class TopicReader:
 
     def _poll(self) -> Sequence[Message]:
         with explained(self._options):
-            first = self._consumer.poll(_POLL_SECONDS)
-            if first is None:
-                return []
-            # consume() alone would block for its full timeout unless a thousand records came.
-            polled = [first, *self._consumer.consume(_POLL_RECORDS, 0)]
+            polled = poll_many(self._consumer, _POLL_RECORDS, _POLL_SECONDS)
             for message in polled:
                 error = message.error()
                 if error is not None and error.code() not in _PASSING:

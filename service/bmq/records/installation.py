@@ -62,6 +62,6 @@ class Installation:
     tenants: tuple[Tenant, ...] = ()
 
     def tenant_of(self, query_id: str) -> Tenant | None:
-        """Return the tenant with the longest prefix that the id begins with; None: there is none."""
+        """Return the tenant whose prefix the id begins with, the longest if several fit; None: none fits."""
         own = [tenant for tenant in self.tenants if query_id.startswith(tenant.prefix)]
         return max(own, key=lambda tenant: len(tenant.prefix), default=None)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bmq.broker.ivy import USABLE_PYSPARK, pyspark_jars, pyspark_version, require_pyspark
-from bmq.broker.jars import CHECKSUMS, broker_jars, resolve, spark_jars
+from bmq.broker.jars import CHECKSUMS, broker_jars, read_checksums, resolve, spark_jars
 from bmq.errors import SetupError
 from bmq.folders import cache_folder
 
@@ -150,11 +150,9 @@ def test_a_jar_must_be_the_pinned_one(cache: Path, tmp_path: Path) -> None:
 def test_each_jar_of_the_service_is_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BMQ_CACHE_DIR")
     monkeypatch.delenv("BMQ_MAVEN_REPOSITORY")
-    pinned = {name: checksum for checksum, name in map(str.split, CHECKSUMS.read_text().splitlines())}
-
     jars = [*spark_jars(), *broker_jars()]
 
-    assert {jar.name: hashlib.sha256(jar.read_bytes()).hexdigest() for jar in jars} == pinned
+    assert {jar.name: hashlib.sha256(jar.read_bytes()).hexdigest() for jar in jars} == read_checksums(CHECKSUMS)
 
 
 def test_without_a_network_the_error_names_three_ways_out(monkeypatch: pytest.MonkeyPatch) -> None:

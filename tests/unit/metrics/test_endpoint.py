@@ -5,7 +5,6 @@ import socket
 import ssl
 import subprocess
 import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from bmq.config import Config
 from bmq.errors import ConfigError, SetupError
 from bmq.metrics.endpoint import Place
 from bmq.metrics.metrics import Metrics
+from tests.pages import get
 
 pytestmark = pytest.mark.unit
 
@@ -31,22 +31,6 @@ def served(place: Place) -> Iterator[int]:
         yield metrics.port
     finally:
         metrics.stop()
-
-
-def get(url: str, user: str = "", password: str = "", context: ssl.SSLContext | None = None) -> tuple[int, str]:
-    """Return status and body of a page."""
-    handlers: list[urllib.request.BaseHandler] = [urllib.request.HTTPSHandler(context=context)]
-    if user:
-        passwords = urllib.request.HTTPPasswordMgrWithPriorAuth()
-        passwords.add_password(None, url, user, password, is_authenticated=True)
-        handlers.append(urllib.request.HTTPBasicAuthHandler(passwords))
-    try:
-        with urllib.request.build_opener(*handlers).open(url, timeout=10) as page:
-            return page.status, page.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
-    except ValueError:  # urllib gives up after some attempts with the wrong password
-        return 401, ""
 
 
 def test_metrics_need_the_password_and_health_does_not() -> None:

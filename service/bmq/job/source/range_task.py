@@ -5,12 +5,13 @@ Runs in Spark's Python workers. A worker keeps its Kafka client from batch to ba
 
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from itertools import chain
 
 import pyarrow as pa
 
 from bmq.job.decode import ControlDecoder, FeedDecoder
-from bmq.job.frame_files import frame_file
+from bmq.job.frame_files import FrameFile
 from bmq.job.source.losses import DataLost, loss_sentence
 from bmq.job.source.offsets import Loss, Range
 from bmq.job.source.source_settings import SourceSettings
@@ -34,7 +35,7 @@ def frames_of(settings: SourceSettings, ranges: Sequence[Range]) -> Iterator[pa.
     if folder is None:
         yield from found
         return
-    with frame_file(folder, *this_task()) as file:
+    with closing(FrameFile(folder, *this_task())) as file:
         for rows in found:
             yield file.store(rows)
 
