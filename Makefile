@@ -89,13 +89,17 @@ property-nightly: $(INSTALLED) $(KERNELS) ## Run 20,000 random programs against 
 campaign: java $(INSTALLED) $(KERNELS) ## Make 100 random faults under load, and compare with the definition (ARGS="--seed 2 --minutes 30")
 	$(BIN)/python -m tests.campaign $(ARGS)
 
+.PHONY: abuse
+abuse: java $(INSTALLED) $(KERNELS) ## Measure how much later the events of others come while one tenant does what costs most
+	$(BIN)/python -m tests.abuse $(ARGS)
+
 .PHONY: soak
 soak: java $(INSTALLED) $(KERNELS) ## Run under a steady load for an hour: nothing may grow (ARGS="--minutes 10 --curves soak.csv")
 	$(BIN)/python -m tests.soak $(ARGS)
 
 # Until morning. The property tests have ten times the examples of .ci/run, other ones each time.
 .PHONY: nightly
-nightly: java property-nightly campaign soak ## Run property-nightly, campaign and soak, then every test with new examples and no kernel compiled before
+nightly: java property-nightly campaign soak abuse ## Run property-nightly, campaign, soak and abuse, then every test with new examples and no kernel compiled before
 	HYPOTHESIS_PROFILE=long BMQ_TEST_COLD_KERNELS=1 $(BIN)/pytest --numprocesses $(WORKERS) --timeout 7200 \
 		--ignore tests/property/test_service_machine.py --ignore tests/property/test_join_machine.py $(ARGS)
 

@@ -22,7 +22,7 @@ from bmq.index.base import Moves
 from bmq.index.region_index import Areas
 from bmq.index.shape.shape_store import ShapeStore
 from bmq.monitor.monitor import Monitor
-from bmq.records import Clock, Feed, Float64s, Put, Region, RegionQuery, Shape, ShapeKind
+from bmq.records import Clock, Feed, Float64s, Installation, Put, Region, RegionQuery, Shape, ShapeKind
 from bmq.records.column_records import concat
 from bmq.wire.event_messages import render_crossings
 from bmq.wire.frames import pack_readings, unpack_readings
@@ -87,7 +87,7 @@ def boxes_of(lo: Float64s, hi: Float64s) -> list[Region]:
 def in_a_worker(regions: dict[str, list[Region]]) -> dict[str, float]:
     """Return the nanoseconds that Python spends on a reading, from its JSON to events and delta; all but Spark."""
     feed = Feed("vehicles", "vehicles", "id", ("x", "y"), event_time="ts")
-    monitors = {name: Monitor({feed.name: feed}) for name in regions}
+    monitors = {name: Monitor(Installation({feed.name: feed})) for name in regions}
     for name, monitor in monitors.items():
         monitor.apply([Put(i, RegionQuery(f"q{i}", i + 1, feed.name, one)) for i, one in enumerate(regions[name])])
     decoder = Decoder(feed)

@@ -234,7 +234,7 @@ def sampled_events(bootstrap: str, traffic: Traffic) -> Events:
 def count_crossings(traffic: Traffic) -> Counts:
     """Return what one engine of transition queries, and one of border queries, make of the readings."""
     feeds = {"vehicles": Feed("vehicles", TOPIC, "id", ("x", "y"), event_time="ts")}
-    transitions, borders = Monitor(feeds), Monitor(feeds)
+    transitions, borders = Monitor(Installation(feeds)), Monitor(Installation(feeds))
     for offset, (query_id, definition) in enumerate(traffic.definitions()):
         border = {"kind": "border", "feed": definition["feed"], "region": definition["region"]}
         for monitor, kind in ((transitions, definition), (borders, border)):

@@ -17,7 +17,7 @@ from bmq.job.plan import Plan
 from bmq.job.received import Frames, read_frames, rows_of
 from bmq.job.rendering import render_events
 from bmq.monitor.monitor import Monitor
-from bmq.records import Feed
+from bmq.records import Feed, Installation
 from bmq.wire.marks import render_mark
 from bmq.wire.replies import render_replies
 from bmq.wire.state_bytes import pack_delta, unpack_delta
@@ -37,7 +37,7 @@ class PureService:
 
     Parameters
     ----------
-    feeds : feed name -> Feed.
+    feeds : feed name -> Feed; or an installation, if its rules matter.
     n_shards : into how many parts the streams are divided.
     silent_tombstones_before : where the control topic ended when the "checkpoint" was made.
     layout : of the events.
@@ -46,7 +46,7 @@ class PureService:
 
     def __init__(
         self,
-        feeds: Mapping[str, Feed],
+        feeds: Mapping[str, Feed] | Installation,
         n_shards: int = 2,
         silent_tombstones_before: int = 0,
         layout: Layout = "crossing",
@@ -55,10 +55,11 @@ class PureService:
         self.replies: list[dict[str, Any]] = []
         self.events: list[dict[str, Any]] = []
         self.dead: list[tuple[str, str]] = []
-        self.n_late = 0
+        self.n_late = self.n_suppressed = 0
         self.next_offset = 0
         self._record_time = record_time
-        self._plan = _plan(feeds, n_shards, silent_tombstones_before, layout)
+        installation = feeds if isinstance(feeds, Installation) else Installation(feeds, "bmq.")
+        self._plan = _plan(installation, n_shards, silent_tombstones_before, layout)
         self._next_offsets: dict[tuple[str, int], int] = {}
         self._n_marks = 0
         self._monitors = [self._new_monitor(shard) for shard in range(n_shards)]
@@ -120,6 +121,7 @@ class PureService:
 
     def _take(self, frames: Frames, result: ShardResult) -> None:
         self.n_late += sum(result.late.values())
+        self.n_suppressed += sum(result.suppressed.values())
         for letters in frames.dead_letters:
             feeds, codes = letters["feed"].to_pylist(), letters["code"].to_pylist()
             self.dead += [(self._plan.feeds[feed].topic, code) for feed, code in zip(feeds, codes, strict=True)]
@@ -127,7 +129,7 @@ class PureService:
             self.events += _json_values(messages)
 
     def _new_monitor(self, shard: int) -> Monitor:
-        return Monitor(self._plan.feeds, self._plan.silent_tombstones_before, shard, self._plan.n_shards)
+        return Monitor(self._plan.installation, self._plan.silent_tombstones_before, shard, self._plan.n_shards)
 
     def _copy(self, shard: int, monitor: Monitor) -> Monitor:
         copy = self._new_monitor(shard)
@@ -166,10 +168,10 @@ class PureService:
         return [pa.RecordBatch.from_pydict(columns)]
 
 
-def _plan(feeds: Mapping[str, Feed], n_shards: int, silent_tombstones_before: int, layout: Layout) -> Plan:
+def _plan(installation: Installation, n_shards: int, silent_tombstones_before: int, layout: Layout) -> Plan:
     return Plan(
         run_id="pure",
-        feeds=dict(feeds),
+        installation=installation,
         shard_keys=tuple(range(70, 70 + n_shards)),  # a key is no number of a shard
         start_offsets={},
         silent_tombstones_before=silent_tombstones_before,
@@ -180,9 +182,7 @@ def _plan(feeds: Mapping[str, Feed], n_shards: int, silent_tombstones_before: in
         membership_topic=None,
         events_key="stream_id",
         events_layout=layout,
-        output_prefix="bmq.",
         client_options={},
-        reserved_topics=frozenset(),
         delivery_id="bmq-test",
         markers_topic=None,
     )

@@ -20,7 +20,7 @@ from bmq.job.received import Frames, read_frames, rows_of
 from bmq.job.rendering import Output, render_events
 from bmq.kafka_io.output_topics import NO_FAULTS
 from bmq.monitor.monitor import Monitor
-from bmq.records import Tenant
+from bmq.records import Installation, Tenant
 from bmq.wire import frames as wire_frames
 from bmq.wire.marks import render_mark
 from bmq.wire.state_bytes import pack_delta
@@ -33,7 +33,7 @@ CONTROL, CLOCK = "control", "clock"
 SNAPSHOTS_AFTER = (1, 4, 8, len(BATCHES) - 1)
 PLAN = Plan(
     run_id="golden",
-    feeds=FEEDS,
+    installation=Installation(FEEDS, "bmq.", tenants=(Tenant("all", ""), Tenant("few", "few-", frozenset({"line"})))),
     shard_keys=(70, 71),  # a key is no number of a shard
     start_offsets={feed: {0: 3, 1: 0} for feed in FEEDS},
     silent_tombstones_before=0,
@@ -44,12 +44,9 @@ PLAN = Plan(
     membership_topic="membership",
     events_key="stream_id",
     events_layout="crossing",
-    output_prefix="bmq.",
     client_options={},
-    reserved_topics=frozenset(),
     delivery_id="bmq-test",
     markers_topic=None,
-    tenants=(Tenant("all", ""), Tenant("few", "few-", frozenset({"line"}))),
 )
 BY_READING = replace(PLAN, events_layout="reading", events_key="query_id", membership_topic=None)
 BY_QUERY = replace(PLAN, events_key="query_id", membership_topic=None)
@@ -89,7 +86,7 @@ class Shard:
 
 def new_monitor(shard: int) -> Monitor:
     """Return a monitor without state."""
-    return Monitor(FEEDS, PLAN.silent_tombstones_before, shard, N_SHARDS)
+    return Monitor(PLAN.installation, PLAN.silent_tombstones_before, shard, N_SHARDS)
 
 
 def play(before: Recording | None = None) -> Recording:

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -49,6 +50,11 @@ class World:
         producer = Producer({"bootstrap.servers": self.servers})
         for _ in range(n):
             producer.produce(self.feed, b"{}", partition=0)
+        assert producer.flush(ANSWER_LIMIT_SECONDS) == 0
+
+    def send_at(self, timestamp: int) -> None:
+        producer = Producer({"bootstrap.servers": self.servers})
+        producer.produce(self.feed, b"{}", partition=0, timestamp=timestamp)
         assert producer.flush(ANSWER_LIMIT_SECONDS) == 0
 
     def has_read(self, offset: int) -> None:
@@ -150,3 +156,17 @@ def test_a_disk_with_little_room_is_found(small_disk: Path) -> None:
     (finding,) = [one for one in look_at_machine(small_disk) if one.what == "checkpoint's disk"]
     assert finding.level is Level.WARN
     assert "0.0 GB free" in finding.text
+
+
+def test_a_record_from_the_future_shows_a_wrong_clock(world: World) -> None:
+    assert world.found("clocks") == []  # no record, no clock
+    now = time.time_ns() // 1_000_000
+    world.send_at(now)
+    ((level, text),) = world.found("clocks")
+    assert (level, text) == (Level.OK, "no record is ahead of the clock of this machine (1 feeds)")
+
+    world.send_at(now + 7_200_000)
+    world.send_at(now)
+    ((level, text),) = world.found("clocks")
+    assert level is Level.WARN
+    assert f"the newest record of {world.feed} is 7," in text

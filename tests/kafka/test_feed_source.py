@@ -18,7 +18,7 @@ from bmq.job.source.losses import DataLost, OnLoss
 from bmq.job.source.source_settings import SourceSettings
 from bmq.job.source.topic_source import TaskRanges, TopicsReader
 from bmq.kafka_io.connect import Unreachable
-from bmq.records import Feed
+from bmq.records import Feed, Installation
 from bmq.wire.frames import unpack_dead_letters, unpack_readings
 from tests.brokers import delete_before
 
@@ -40,7 +40,7 @@ class World:
     def reader(self, on_loss: OnLoss = "stop", starts: dict[int, int] | None = None) -> TopicsReader:
         plan = Plan(
             run_id="run",
-            feeds={"line": Feed("line", self.topic, "id", ("x",), "ts", join=False)},
+            installation=Installation({"line": Feed("line", self.topic, "id", ("x",), "ts", join=False)}),
             shard_keys=(70, 71),
             start_offsets={},
             silent_tombstones_before=0,
@@ -51,9 +51,7 @@ class World:
             membership_topic=None,
             events_key="stream_id",
             events_layout="crossing",
-            output_prefix="bmq.",
             client_options={"bootstrap.servers": self.servers},
-            reserved_topics=frozenset(),
             delivery_id="bmq-test",
             markers_topic=None,
         )

@@ -48,7 +48,7 @@ class World:
         self.store = MemoryStore()
         self.plan = replace(
             PLAN,
-            feeds={"line": FEED},
+            installation=Installation({"line": FEED}),
             shard_keys=tuple(range(N_SHARDS)),
             start_offsets={"line": {0: 0}},
             replies_topic=topics("replies"),

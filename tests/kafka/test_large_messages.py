@@ -20,7 +20,7 @@ from bmq.job.replicas import Head
 from bmq.job.writing import look, write
 from bmq.kafka_io.batch_writer import NO_BATCH, Marks
 from bmq.kafka_io.writer_process import Place, RemoteWriter
-from bmq.records import Reply, Status
+from bmq.records import Installation, Reply, Status
 from bmq.wire.frames import pack_dead_letters, unpack_dead_letters
 from tests.brokers import alter_topic
 from tests.crossings import FEED, Row, make_crossings, query
@@ -89,7 +89,7 @@ def make_world(
         plan = replace(
             PLAN,
             run_id=request.node.name,
-            feeds={FEED.name: FEED},
+            installation=Installation({FEED.name: FEED}, "bmq."),
             start_offsets={},
             events_topic=topic("events"),
             replies_topic=topic("replies"),

@@ -31,6 +31,7 @@ from bmq.kafka_io.batch_writer import NO_BATCH, Marks
 from bmq.kafka_io.output_topics import NO_FAULTS, OutputTopics, TopicUse
 from bmq.kafka_io.topics import Topics
 from bmq.kafka_io.writer_process import Place, RemoteWriter
+from bmq.records import Installation
 from tests.brokers import ANSWER_LIMIT_SECONDS, wait_until
 from tests.conformance.service import Service, topic_names, write_config
 from tests.crossings import FEED, Row, make_crossings, query
@@ -340,7 +341,7 @@ def test_a_topic_that_is_lost_after_the_look_leaves_no_half_of_a_transaction(str
 
 def output_of(rows: list[Row]) -> Output:
     """Return the output of a shard with these events."""
-    plan = replace(PLAN, feeds={FEED.name: FEED}, start_offsets={}, membership_topic=None)
+    plan = replace(PLAN, installation=Installation({FEED.name: FEED}), start_offsets={}, membership_topic=None)
     result = ShardResult(StageResult(crossings=[make_crossings(rows)]))
     return Output(plan, 0, 0, Head(), Frames(), result)
 

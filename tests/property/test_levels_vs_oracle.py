@@ -22,6 +22,7 @@ from bmq.records import (
     Crossings,
     Feed,
     Kind,
+    Limits,
     Readings,
     Reason,
     Region,
@@ -220,7 +221,7 @@ def events_of(crossings: Crossings | None) -> dict[str, list[Event]]:
 
 def copy_of(engine: FeedEngine, definition: Definition) -> FeedEngine:
     """Return an engine that was given what is known, and no more."""
-    copy = FeedEngine(engine.tables.feed)
+    copy = FeedEngine(engine.tables.feed, Limits())
     for standing in definition.standing.values():
         copy.restore(standing.query, standing.due)
     for page in engine.stream_pages(2):
@@ -238,7 +239,9 @@ def test_every_reading_inside_is_emitted_once_and_in_order(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(where_index, "MANY", many)
         patch.setattr(feed_tables, "CODES_MIN", data.draw(st.sampled_from([0, 4096])))  # texts are forgotten early
-        engine = FeedEngine(Feed("f", "f", "id", DIMENSIONS, "ts", attributes=ATTRIBUTES, stream_ttl_ms=stream_ttl))
+        engine = FeedEngine(
+            Feed("f", "f", "id", DIMENSIONS, "ts", attributes=ATTRIBUTES, stream_ttl_ms=stream_ttl), Limits()
+        )
         definition, now, version = Definition(), FIRST_TIME, 0
         for _ in range(data.draw(st.integers(1, 6))):
             for query_id in data.draw(st.lists(st.sampled_from(["a", "b", "c", "é", "z"]), max_size=4)):

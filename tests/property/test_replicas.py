@@ -18,7 +18,20 @@ from bmq.job import replicas
 from bmq.job.replicas import Head, Replica, catch_up, commit, read_head
 from bmq.kernels.tables.hashing import hash_ids
 from bmq.monitor.monitor import Monitor
-from bmq.records import Clock, Command, Delete, Feed, Ids, Initial, Put, Query, Readings, Region, RegionQuery
+from bmq.records import (
+    Clock,
+    Command,
+    Delete,
+    Feed,
+    Ids,
+    Initial,
+    Installation,
+    Put,
+    Query,
+    Readings,
+    Region,
+    RegionQuery,
+)
 
 pytestmark = pytest.mark.property
 
@@ -84,12 +97,12 @@ def test_any_worker_has_the_state_of_the_batches_that_were_committed(program: li
         patch.setattr(replicas, "LOG_ENTRIES_MAX", log_entries)
         store = DictStore()
         caches: list[Replica | None] = [None] * WORKERS
-        expected = Monitor(FEEDS)
+        expected = Monitor(Installation(FEEDS))
         for number, step in enumerate(program):
             if step.loses_replicas:
                 caches = [None] * WORKERS
             head = read_head(store)
-            replica, _ = catch_up(caches[step.worker], head, store, lambda: Monitor(FEEDS))
+            replica, _ = catch_up(caches[step.worker], head, store, lambda: Monitor(Installation(FEEDS)))
             assert state_of(replica.monitor) == state_of(expected)
             run(replica.monitor, step, number)
             commit(replica, head, store, {"line": {0: number}})
@@ -104,7 +117,7 @@ def test_any_worker_has_the_state_of_the_batches_that_were_committed(program: li
 
 def test_a_log_that_has_grown_long_is_replaced_by_a_snapshot() -> None:
     store = DictStore()
-    replica = Replica(Monitor(FEEDS))
+    replica = Replica(Monitor(Installation(FEEDS)))
 
     for number in range(replicas.LOG_ENTRIES_MAX + 1):
         run(replica.monitor, Step(0, (), (("a", float(number)),)), number)
@@ -134,13 +147,13 @@ def test_a_state_of_the_format_before_is_read() -> None:
 
 def test_a_state_with_a_hole_stops_instead_of_guessing() -> None:
     store = DictStore()
-    replica = Replica(Monitor(FEEDS))
+    replica = Replica(Monitor(Installation(FEEDS)))
     run(replica.monitor, Step(0, (("q", 0.0, False),), ()), 0)
     commit(replica, Head(), store, {})
     store.remove("entry/1")
 
     with pytest.raises(StateError, match="entry/1"):
-        catch_up(None, read_head(store), store, lambda: Monitor(FEEDS))
+        catch_up(None, read_head(store), store, lambda: Monitor(Installation(FEEDS)))
 
 
 def run(monitor: Monitor, step: Step, number: int) -> None:

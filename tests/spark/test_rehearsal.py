@@ -17,7 +17,7 @@ from bmq.job.session import make_session, temporary_folder
 from bmq.job.shards import shard_keys
 from bmq.metrics.endpoint import Place
 from bmq.metrics.metrics import Metrics
-from bmq.records import Feed
+from bmq.records import Feed, Installation
 from tests.brokers import wait_until
 from tests.golden.play import PLAN
 
@@ -30,7 +30,7 @@ FEEDS = {"line": Feed("line", "line-topic", "id", ("x",), event_time="ts")}
 def plan() -> Plan:
     return replace(
         PLAN,
-        feeds=FEEDS,
+        installation=Installation(FEEDS),
         shard_keys=shard_keys(2),
         start_offsets={"line": {0: 0}},
         client_options={"bootstrap.servers": NOBODY},

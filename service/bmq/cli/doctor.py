@@ -13,6 +13,7 @@ from bmq.broker.ivy import pyspark_version, require_pyspark
 from bmq.broker.jars import broker_jars, spark_jars
 from bmq.broker.java import find_java
 from bmq.broker.ports import require_free
+from bmq.cli.doctor_clocks import look_at_clocks
 from bmq.cli.doctor_machine import look_at_machine
 from bmq.cli.findings import Finding, Level, attempt
 from bmq.cli.target import BootstrapOption, ConfigOption, find_target
@@ -96,6 +97,10 @@ def _kafka(config: Config, servers: str) -> Iterator[Finding]:
         yield Finding(
             Level.FAIL, name, f"the service cannot write to this topic: {why}. docs/operations.md has the rights."
         )
+    try:
+        yield from look_at_clocks(config, topics)
+    except ServiceError as error:
+        yield Finding(Level.FAIL, "clocks", str(error))
     folder = _local_folder(config.job.checkpoint)
     if folder is not None:
         from bmq.cli.doctor_offsets import look_at_offsets  # not at the top, for the same reason as in `_checkpoint`

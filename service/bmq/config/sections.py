@@ -300,9 +300,14 @@ class LimitsSection(Section):
     """The most conjunctions in `any`."""
     window_readings: Whole = Field(_LIMITS.window_readings, ge=1, le=2**31 - 1)
     """The most readings of a counted window."""
+    pairs: Whole = Field(_LIMITS.pairs, ge=1)
+    """The most pairs of streams in the band of a `band_join` when it is put, as each of them is an event."""
+    passes: Whole = Field(_LIMITS.passes, ge=1)
+    """The most regions that a stream may pass through between two readings. If it passes through more, none of these
+    passes becomes an event; `bmq_suppressed_events_total` counts them."""
 
     def record(self) -> records.Limits:
-        """Return what one definition may cost, for the other layers."""
+        """Return what a definition or a reading may cost, for the other layers."""
         return records.Limits(**{limit.name: getattr(self, limit.name) for limit in fields(records.Limits)})
 
 
@@ -315,11 +320,13 @@ class TenantSection(Section):
     """The only feeds that it may watch. Absent: all."""
     output_prefix: str | None = None
     """Its `output_topic`s begin with it. Absent: as `topics.allowed_output_prefix`."""
+    queries: Whole | None = Field(None, ge=1)
+    """The most queries that it may have. Absent: any number."""
 
     def record(self, name: str) -> records.Tenant:
         """Return the tenant as a record for the other layers."""
         feeds = None if self.feeds is None else frozenset(self.feeds)
-        return records.Tenant(name, self.prefix, feeds, self.output_prefix)
+        return records.Tenant(name, self.prefix, feeds, self.output_prefix, self.queries)
 
 
 class MetricsSection(Section):

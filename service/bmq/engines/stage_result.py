@@ -24,7 +24,7 @@ class StageResult:
     replies : for each command that gets a reply, and for each query that ended.
     n_late : readings that were dropped because they were late.
     max_lag_ms : the largest lag of an applied reading.
-    n_suppressed : events that an option of their query suppressed.
+    n_suppressed : events that an option of their query, or the limit of passes, suppressed.
     visits : index entries visited for border and transition queries, and candidates tested for joins.
     level_visits : index entries visited for match and select queries.
     """

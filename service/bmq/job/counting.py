@@ -60,6 +60,7 @@ def count(output: Output, written: Written, monitor: Monitor, head: Head, *, is_
         "events": [(*labels, n) for labels, n in events.items()],
         "replies": dict(Counter(reply.status.value for reply in output.replies(written.faults))),
         "queries": monitor.n_queries(),
+        "tenants": monitor.n_queries_of_tenants(),
         "pending": monitor.n_pending(),
         "streams": monitor.n_streams(),
         "lagging": monitor.n_lagging(),

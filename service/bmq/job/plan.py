@@ -4,11 +4,12 @@ The driver makes one `Plan` from the configuration and the checkpoint. It travel
 that Spark calls there.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from bmq.records import Feed, Installation, Limits, Tenant
+from bmq.records import Feed, Installation
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,23 +19,20 @@ class Plan:
     Attributes
     ----------
     run_id : identifies this start of the streaming query, so that no replica of an earlier start is used.
-    feeds : feed name -> Feed.
+    installation : the feeds, and what queries may name and cost.
     shard_keys : the grouping key of each shard.
     start_offsets : feed -> partition -> offset at which this checkpoint began; replies contain it before any reading.
     silent_tombstones_before : end of the control topic when the checkpoint began; deletes before it get no reply.
     clock_topic : the topic of the marks of silent feeds; None: no feed has `idle_advance`.
     membership_topic : the topic of the streams that are inside now; None: it is not written.
     client_options : options of the Kafka clients of the tasks.
-    reserved_topics : topics that the service reads or replies on; no query may write there.
     delivery_id : begins the transactional ids and groups of the checkpoint.
     markers_topic : the topic of the marks of written batches; None: delivery is at least once.
-    limits : what the definition of a query may cost.
-    tenants : who may put queries; empty: everybody.
     frames_folder : the folder of large frames (`job.frame_files`); None: the tasks may be on several machines.
     """
 
     run_id: str
-    feeds: dict[str, Feed]
+    installation: Installation
     shard_keys: tuple[int, ...]
     start_offsets: dict[str, dict[int, int]]
     silent_tombstones_before: int
@@ -45,13 +43,9 @@ class Plan:
     membership_topic: str | None
     events_key: Literal["stream_id", "query_id"]
     events_layout: Literal["crossing", "reading"]
-    output_prefix: str
     client_options: dict[str, str]
-    reserved_topics: frozenset[str]
     delivery_id: str
     markers_topic: str | None
-    limits: Limits = field(default_factory=Limits)
-    tenants: tuple[Tenant, ...] = ()
     frames_folder: Path | None = None
 
     @property
@@ -60,9 +54,9 @@ class Plan:
         return len(self.shard_keys)
 
     @property
-    def installation(self) -> Installation:
-        """What the rules for the definition of a query depend on."""
-        return Installation(self.feeds, self.output_prefix, self.reserved_topics, self.limits, self.tenants)
+    def feeds(self) -> Mapping[str, Feed]:
+        """Every feed by name."""
+        return self.installation.feeds
 
     def feed_by_topic(self) -> dict[str, Feed]:
         """Return topic -> Feed."""

@@ -279,7 +279,7 @@ def _plan(config: Config, origin: Origin) -> Plan:
     run_id = uuid4().hex
     return Plan(
         run_id=run_id,
-        feeds=config.feed_records(),
+        installation=config.installation(),
         shard_keys=shard_keys(config.job.shards),
         start_offsets=origin.start_offsets,
         silent_tombstones_before=origin.control_end,
@@ -290,12 +290,8 @@ def _plan(config: Config, origin: Origin) -> Plan:
         membership_topic=topics.membership,
         events_key=topics.key,
         events_layout=topics.layout,
-        output_prefix=topics.allowed_output_prefix,
         client_options=config.kafka.client_options(),
-        reserved_topics=topics.reserved(),
         delivery_id=origin.delivery_id,
         markers_topic=_markers_topic(config),
-        limits=config.limits.record(),
-        tenants=config.tenant_records(),
         frames_folder=None if is_submitted() else temporary_folder() / f"frames-{run_id}",
     )

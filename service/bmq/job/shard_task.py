@@ -60,7 +60,7 @@ def run_shard(batch: ShardBatch, store: Store) -> ShardCounters:
         _take_replica(plan.run_id, shard),
         head,
         store,
-        lambda: Monitor(plan.feeds, plan.silent_tombstones_before, shard, plan.n_shards),
+        lambda: Monitor(plan.installation, plan.silent_tombstones_before, shard, plan.n_shards),
     )
     result = run_batch(replica.monitor, frames, plan.feeds)  # 3
     output = Output(plan, shard, batch.number, head, frames, result)

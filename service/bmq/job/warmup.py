@@ -85,7 +85,7 @@ def load_for_forks() -> None:
 
 def warm_up() -> int:
     """Send readings through every format and engine, and return the number of events."""
-    monitor = Monitor(_FEEDS)
+    monitor = Monitor(Installation(_FEEDS))
     n_events = 0
     read_no_messages()
     produce_no_messages()
@@ -106,7 +106,7 @@ def warm_up() -> int:
         n_events += _put_levels(monitor, _FEEDS[name])
     n_events += _search_every_way()
     n_events += _put_joins(monitor)
-    restored = Monitor(_FEEDS)
+    restored = Monitor(Installation(_FEEDS))
     for page in [*monitor.snapshot(), monitor.take_delta()]:
         restored.apply_delta(page)
     return n_events

@@ -12,6 +12,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it re-expor
     AclOperation,
     AdminClient,
     ConfigResource,
+    ListOffsetsResultInfo,
     NewTopic,
     OffsetSpec,
     ResourceType,
@@ -211,6 +212,16 @@ class Topics:
         """
         return self._offsets(names, OffsetSpec.latest())  # type: ignore[no-untyped-call]
 
+    def latest_times(self, names: Iterable[str]) -> dict[str, int]:
+        """Return topic -> the latest timestamp of its records, epoch ms; a topic without records is absent."""
+        latest: dict[str, int] = {}
+        wanted = self._wanted(names, OffsetSpec.max_timestamp())  # type: ignore[no-untyped-call]
+        with explained(self._options, self._admin):
+            for at, found in patiently(lambda: self._ask(wanted)).items():
+                if found.timestamp >= 0:
+                    latest[at.topic] = max(found.timestamp, latest.get(at.topic, 0))
+        return latest
+
     def ends(self, names: Sequence[str]) -> dict[str, TopicEnds]:
         """Return, for each existing topic, its id and the ends that `end_offsets` returns; two requests."""
         found: dict[str, TopicEnds] = {}
@@ -239,21 +250,27 @@ class Topics:
         return found
 
     def _offsets(self, names: Iterable[str], which: OffsetSpec) -> dict[str, dict[int, int]]:
-        there = self.partitions()
-        wanted = {TopicPartition(name, partition): which for name in names for partition in range(there.get(name, 0))}
-        if not wanted:
-            return {}
+        wanted = self._wanted(names, which)
         with explained(self._options, self._admin):
             return patiently(lambda: self._ask_offsets(wanted))
 
+    def _wanted(self, names: Iterable[str], which: OffsetSpec) -> dict[TopicPartition, OffsetSpec]:
+        there = self.partitions()
+        return {TopicPartition(name, partition): which for name in names for partition in range(there.get(name, 0))}
+
     def _ask_offsets(self, wanted: dict[TopicPartition, OffsetSpec]) -> dict[str, dict[int, int]]:
         offsets: dict[str, dict[int, int]] = {}
+        for at, found in self._ask(wanted).items():
+            offsets.setdefault(at.topic, {})[at.partition] = found.offset
+        return offsets
+
+    def _ask(self, wanted: dict[TopicPartition, OffsetSpec]) -> dict[TopicPartition, ListOffsetsResultInfo]:
+        if not wanted:
+            return {}
         futures = self._admin.list_offsets(
             wanted, request_timeout=CONNECT_TIMEOUT_SECONDS, isolation_level=isolation_level(self._options)
         )
-        for at, future in futures.items():
-            offsets.setdefault(at.topic, {})[at.partition] = future.result().offset
-        return offsets
+        return {at: future.result() for at, future in futures.items()}
 
     def _create_missing(self, wanted: list[NewTopic], there: dict[str, int]) -> list[str]:
         missing = [topic for topic in wanted if topic.topic not in there]

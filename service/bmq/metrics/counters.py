@@ -38,12 +38,14 @@ class ShardCounters(TypedDict):
 
     lost : feed -> number of offsets that the broker no longer had when the service came to read them.
     readings, late : feed -> number of readings; ``readings`` includes the late ones.
-    suppressed : feed -> number of events that `cooldown` or `max_events` of their query suppressed.
+    suppressed : feed -> number of events that `cooldown` or `max_events` of their query, or `limits.passes`,
+        suppressed.
     dead_letters : feed -> code -> number of records.
     events : list of [kind, sign, reason, n]; "" for a sign or reason that the events do not have. The reason of a
         transition event is its pattern.
     replies : status -> n.
     queries : kind -> number of standing queries after the batch (the same in every shard).
+    tenants : tenant -> number of its standing queries after the batch (the same in every shard).
     streams : feed -> number of streams that the shard knows after the batch.
     lagging : feed -> number of streams in the shard that have a lag after the batch.
     max_lags : feed -> the largest lag of the readings that the shard applied in the batch, ms.
@@ -63,6 +65,7 @@ class ShardCounters(TypedDict):
     events: NotRequired[list[tuple[str, str, str, int]]]
     replies: NotRequired[dict[str, int]]
     queries: NotRequired[dict[str, int]]
+    tenants: NotRequired[dict[str, int]]
     streams: NotRequired[dict[str, int]]
     lagging: NotRequired[dict[str, int]]
     max_lags: NotRequired[dict[str, int]]
@@ -110,6 +113,7 @@ class Totals:
     latency_counts: list[int] = field(default_factory=lambda: [0] * (len(LATENCY_BUCKETS_SECONDS) + 1))
     latency_sum_seconds: float = 0.0
     queries: dict[str, int] = field(default_factory=dict)  # kind -> n
+    tenants: dict[str, int] = field(default_factory=dict)  # tenant -> its queries
     clocks: dict[str, int] = field(default_factory=dict)  # feed -> epoch ms
     max_lags: Counter[str] = field(default_factory=Counter)  # feed -> ms, in the last batch
     streams_by_shard: dict[int, dict[str, int]] = field(default_factory=dict)  # shard -> feed -> n
@@ -127,6 +131,7 @@ class Totals:
         queries = next((counters["queries"] for counters in by_shard if "queries" in counters), None)
         if queries is not None:
             self.queries = dict.fromkeys(self.queries, 0) | queries
+        self.tenants = next((counters["tenants"] for counters in by_shard if "tenants" in counters), self.tenants)
 
     def _add_shard(self, counters: ShardCounters) -> None:
         self.readings.update(counters.get("readings", {}))

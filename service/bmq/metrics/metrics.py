@@ -170,7 +170,7 @@ class _TotalsCollector(Collector):
         )
         yield _counter(
             "bmq_suppressed_events_total",
-            "Events that cooldown or max_events of their query suppressed.",
+            "Events that cooldown or max_events of their query, or limits.passes, suppressed.",
             ["feed"],
             totals.suppressed,
         )
@@ -188,6 +188,7 @@ class _TotalsCollector(Collector):
     def _gauges(self) -> Iterator[Metric]:
         totals = self._totals
         yield _gauge("bmq_queries", "Standing queries.", ["kind"], totals.queries)
+        yield _gauge("bmq_tenant_queries", "Standing queries of each tenant.", ["tenant"], totals.tenants)
         yield _gauge("bmq_streams", "Streams seen.", ["feed"], totals.streams())
         yield _gauge(
             "bmq_lagging_streams",

@@ -14,7 +14,7 @@ from bmq.engines.stage_result import StageResult
 from bmq.monitor.clock import FeedClock
 from bmq.monitor.held_readings import HeldReadings, with_lags
 from bmq.monitor.lifetimes import Lifetimes
-from bmq.records import Delta, Feed, Put, Query, Readings, Reason, RegionQuery
+from bmq.records import Delta, Installation, Put, Query, Readings, Reason, RegionQuery
 
 
 class FeedStage:
@@ -22,12 +22,12 @@ class FeedStage:
 
     Parameters
     ----------
-    feeds : feed name -> Feed.
     clocks : of all feeds; they have moved already when `advance` is called.
     """
 
-    def __init__(self, feeds: Mapping[str, Feed], clocks: Mapping[str, FeedClock]) -> None:
-        self._engines = {name: FeedEngine(feed) for name, feed in feeds.items()}
+    def __init__(self, installation: Installation, clocks: Mapping[str, FeedClock]) -> None:
+        feeds = installation.feeds
+        self._engines = {name: FeedEngine(feed, installation.limits) for name, feed in feeds.items()}
         self._held = {
             name: HeldReadings(self._engines[name].tables.streams, feed.max_lateness_ms)
             for name, feed in feeds.items()

@@ -14,7 +14,7 @@ from bmq.monitor.clock import FeedClock
 from bmq.monitor.held_readings import HeldReadings, with_lags
 from bmq.monitor.lifetimes import Lifetimes
 from bmq.monitor.stage import as_emitted
-from bmq.records import NEVER, Delta, Feed, JoinQuery, JoinRows, Put, Query, Readings, Reason
+from bmq.records import NEVER, Delta, Installation, JoinQuery, JoinRows, Kind, Put, Query, Readings, Reason
 
 Names = tuple[str, str]
 
@@ -24,13 +24,14 @@ class JoinStage:
 
     Parameters
     ----------
-    feeds : feed name -> Feed; those without ``join`` are left out.
+    installation : its feeds without ``join`` are left out.
     clocks : of all feeds; they have moved already when `advance` is called.
     shard, n_shards : which joined pairs are emitted here.
     """
 
-    def __init__(self, feeds: Mapping[str, Feed], clocks: Mapping[str, FeedClock], shard: int, n_shards: int) -> None:
-        joining = {name: feed for name, feed in feeds.items() if feed.join}
+    def __init__(self, installation: Installation, clocks: Mapping[str, FeedClock], shard: int, n_shards: int) -> None:
+        self._most_pairs = installation.limits.pairs
+        joining = {name: feed for name, feed in installation.feeds.items() if feed.join}
         self._feeds = {name: JoinFeed(feed, shard, n_shards) for name, feed in joining.items()}
         self._held = {
             name: HeldReadings(self._feeds[name].streams, feed.max_lateness_ms)
@@ -58,6 +59,21 @@ class JoinStage:
     def is_unchanged(self, query: JoinQuery) -> bool:
         """Return whether this definition is registered already, whatever its version is."""
         return query.query_id in self and self._lifetimes.is_in_force(query, self.query(query.query_id))
+
+    def excess(self, query: JoinQuery) -> str | None:
+        """Return why a definition would write too many events if it were put now; None: it would not.
+
+        All shards return the same, because each of them has the last reading of all streams.
+        """
+        if query.kind is not Kind.BAND_JOIN or not query.enabled:
+            return None
+        n_pairs = self._pair(query.feeds).band.count_pairs(query, self._most_pairs)
+        if n_pairs <= self._most_pairs:
+            return None
+        return (
+            f"More than {self._most_pairs} pairs of streams are in the band now, and each would be an event. Narrow "
+            "'where' or the band, use 'equal', or raise limits.pairs in the configuration."
+        )
 
     def put(self, command: Put[JoinQuery], reason: Reason) -> StageResult:
         """Register or replace a query; return the events that this causes at once, and the put for replicas."""
@@ -103,7 +119,7 @@ class JoinStage:
     def advance(self, readings: Mapping[str, Readings | None]) -> StageResult:
         """Apply the readings of all shards, ascending by (partition, offset) in each feed, and fire the timers due."""
         for pair in self._pairs.values():
-            pair.band.refresh()
+            pair.band.prepare()
         arrivals, partners = {}, self._settled_of_partners()
         for name, feed in self._feeds.items():
             settled = self._clocks[name].settled

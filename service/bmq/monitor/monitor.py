@@ -19,6 +19,7 @@ from bmq.monitor.clock import FeedClock
 from bmq.monitor.feed_stage import FeedStage
 from bmq.monitor.join_stage import JoinStage
 from bmq.monitor.stage import Stage, as_emitted
+from bmq.monitor.tenant_counts import TenantCounts
 from bmq.records import (
     NEVER,
     Clock,
@@ -26,7 +27,7 @@ from bmq.records import (
     Crossings,
     Delete,
     Delta,
-    Feed,
+    Installation,
     JoinedPairs,
     JoinQuery,
     Kind,
@@ -49,7 +50,7 @@ class Monitor:
 
     Parameters
     ----------
-    feeds : feed name -> Feed.
+    installation : the feeds, and what queries may cost.
     silent_tombstones_before : control offset
         The monitor does not reply to a delete of an unknown query below this offset. Such a delete was in the
         compacted topic before this state began, so the query was never known here.
@@ -57,11 +58,13 @@ class Monitor:
     """
 
     def __init__(
-        self, feeds: Mapping[str, Feed], silent_tombstones_before: int = 0, shard: int = 0, n_shards: int = 1
+        self, installation: Installation, silent_tombstones_before: int = 0, shard: int = 0, n_shards: int = 1
     ) -> None:
-        self._clocks = {name: FeedClock(feed.max_lateness_ms) for name, feed in feeds.items()}
-        self._feeds = FeedStage(feeds, self._clocks)
-        self._joins = JoinStage(feeds, self._clocks, shard, n_shards)
+        self._clocks = {name: FeedClock(feed.max_lateness_ms) for name, feed in installation.feeds.items()}
+        self._feeds = FeedStage(installation, self._clocks)
+        self._joins = JoinStage(installation, self._clocks, shard, n_shards)
+        self._installation = installation
+        self._tenants = TenantCounts(installation)
         # In the order of a snapshot's pages. `Any`, because `_stage_of` passes each stage only queries of its class.
         self._stages: tuple[Stage[Any], ...] = (self._joins, self._feeds)
         self._silent_tombstones_before = silent_tombstones_before
@@ -98,19 +101,32 @@ class Monitor:
         """Register or replace a query.
 
         1. A definition that is in force changes nothing.
-        2. If an edit moves the query from the other stage, the events there end.
-        3. The query begins at its own stage, or goes on there.
+        2. A definition that costs too much now is refused.
+        3. If an edit moves the query from the other stage, the events there end.
+        4. The query begins at its own stage, or goes on there.
         """
         query = command.query
         stage, before = self._stage_of(query), self._stage_with(query.query_id)
         if stage.is_unchanged(query):  # 1
             return StageResult(replies=[Reply(query.query_id, Status.UNCHANGED, command.offset)])
+        if (excess := self._excess(query, is_new=before is None)) is not None:  # 2
+            refused = Refused(command.offset, query.query_id, ControlCode.OVER_LIMIT, excess)
+            return StageResult(replies=[self._refuse(refused)])
         reason = Reason.QUERY_REGISTERED if before is None else Reason.QUERY_UPDATED
         result = StageResult(replies=[Reply(query.query_id, Status.ACCEPTED, command.offset)])
-        if before is not None and before is not stage:  # 2
+        if before is None:
+            self._tenants.add(query.query_id)
+        elif before is not stage:  # 3
             result.add(before.remove(query.query_id, reason, as_emitted(before.query(query.query_id), query)))
-        result.add(stage.put(command, reason))  # 3
+        result.add(stage.put(command, reason))  # 4
         return self._noted(result)
+
+    def _excess(self, query: Query, *, is_new: bool) -> str | None:
+        """Return why a definition costs too much; None: it does not. All shards return the same."""
+        excess = self._tenants.excess(query.query_id) if is_new else None
+        if excess is None and isinstance(query, JoinQuery):
+            excess = self._joins.excess(query)
+        return excess
 
     def _delete(self, command: Delete) -> StageResult:
         stage = self._stage_with(command.query_id)
@@ -119,6 +135,7 @@ class Monitor:
         result = stage.remove(command.query_id, Reason.QUERY_DELETED)
         result.replies.append(Reply(command.query_id, Status.DELETED, command.offset))
         self._accepted.append(command)
+        self._tenants.remove(command.query_id)
         return result
 
     def _refuse_delete(self, command: Delete) -> list[Reply]:
@@ -152,6 +169,8 @@ class Monitor:
         self._accepted += result.puts
         self._accepted += [Delete(query.version - 1, query.query_id) for query in result.expired]
         result.replies += [Reply(query.query_id, Status.EXPIRED, query.version - 1) for query in result.expired]
+        for query in result.expired:
+            self._tenants.remove(query.query_id)
         return result
 
     # -- readings -----------------------------------------------------------------------------------------
@@ -187,6 +206,10 @@ class Monitor:
         for query in self._joins.queries():
             counts[query.kind] += 1
         return {kind.value: n for kind, n in counts.items()}
+
+    def n_queries_of_tenants(self) -> dict[str, int]:
+        """Return tenant -> number of its registered queries."""
+        return self._tenants.counts()
 
     def n_pending(self) -> int:
         """Return how many crossings are pending: they need a confirmation, or the second half of a pattern."""
@@ -229,8 +252,12 @@ class Monitor:
         """Apply a delta that ``take_delta`` or ``snapshot`` of another monitor returned, without events and replies."""
         for command in delta.commands:
             if isinstance(command, Delete):
+                if self._stage_with(command.query_id) is not None:
+                    self._tenants.remove(command.query_id)
                 self._drop(command.query_id, self._stages)
             else:
+                if self._stage_with(command.query.query_id) is None:
+                    self._tenants.add(command.query.query_id)
                 stage = self._stage_of(command.query)
                 self._drop(command.query.query_id, [other for other in self._stages if other is not stage])
                 stage.restore(command, delta)
@@ -259,3 +286,7 @@ class Monitor:
         """State every invariant of the monitor; for tests."""
         for stage in self._stages:
             stage._check()
+        recounted = TenantCounts(self._installation)
+        for put in (put for stage in self._stages for put in stage.puts()):
+            recounted.add(put.query.query_id)
+        assert recounted.counts() == self._tenants.counts()

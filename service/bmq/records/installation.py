@@ -8,7 +8,7 @@ from bmq.records.queries import Feed
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that one definition may have of each.
+    """The most that one definition, or one reading, may cost.
 
     Attributes
     ----------
@@ -17,6 +17,8 @@ class Limits:
     where_values : in all lists of `where` together.
     conjunctions : in `any`.
     window_readings : of a counted window.
+    pairs : of streams that are in the band of a band join when it is put.
+    passes : visits of one reading to regions of queries with `passes`.
     """
 
     vertices: int = 10_000
@@ -25,6 +27,8 @@ class Limits:
     where_values: int = 5_000
     conjunctions: int = 1_000
     window_readings: int = 1_000_000
+    pairs: int = 100_000
+    passes: int = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +39,14 @@ class Tenant:
     ----------
     feeds : the only feeds that they may watch; None: all.
     output_prefix : the required prefix of their `output_topic`; None: that of the installation.
+    queries : the most that they may have; None: any number.
     """
 
     name: str
     prefix: str
     feeds: frozenset[str] | None = None
     output_prefix: str | None = None
+    queries: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bmq.job.frame_rows import FRAME_SCHEMA, Kind
 from bmq.job.plan import Plan
-from bmq.records import NEVER, Delete, Feed, Readings
+from bmq.records import NEVER, Delete, Feed, Installation, Readings
 from bmq.records.column_records import concat
 from bmq.wire.frames import unpack_commands, unpack_dead_letters, unpack_readings
 from bmq.wire.marks import render_mark
@@ -27,7 +27,7 @@ FEEDS = {
 KEYS = (70, 71, 72)
 PLAN = Plan(
     run_id="run",
-    feeds=FEEDS,
+    installation=Installation(FEEDS, "bmq."),
     shard_keys=KEYS,
     start_offsets={},
     silent_tombstones_before=0,
@@ -38,9 +38,7 @@ PLAN = Plan(
     membership_topic=None,
     events_key="stream_id",
     events_layout="crossing",
-    output_prefix="bmq.",
     client_options={},
-    reserved_topics=frozenset(),
     delivery_id="bmq-test",
     markers_topic=None,
 )

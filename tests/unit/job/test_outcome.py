@@ -42,7 +42,7 @@ def run(feeds: dict[str, Feed], queries: dict[str, dict[str, Any]], **values: tu
         join_readings={feed: part for feed, part in parts.items() if feeds[feed].join},
         clocks={feed: Clock(7, 7) for feed in values},
     )
-    return run_batch(Monitor(feeds), frames, feeds)
+    return run_batch(Monitor(Installation(feeds)), frames, feeds)
 
 
 def test_feeds_that_are_not_joined_have_no_engine_of_joins() -> None:

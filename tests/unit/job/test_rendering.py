@@ -14,7 +14,7 @@ from bmq.job.replicas import Head
 from bmq.job.writing import Written
 from bmq.kafka_io.output_topics import NO_FAULTS, TopicFaults, TopicUse
 from bmq.monitor.monitor import Monitor
-from bmq.records import Command, Put, Reply, Status
+from bmq.records import Command, Installation, Put, Reply, Status
 from tests.crossings import FEED, Row, make_crossings, query, read_headers, read_values
 from tests.golden.play import PLAN
 
@@ -29,7 +29,7 @@ def output_of(
     *rows: Row, replies: tuple[Reply, ...] = (), commands: tuple[Command, ...] = (), shard: int = 0
 ) -> Output:
     """Return the output of a shard in batch 5."""
-    plan = replace(PLAN, feeds=FEEDS, start_offsets={}, membership_topic=None)
+    plan = replace(PLAN, installation=Installation(FEEDS), start_offsets={}, membership_topic=None)
     crossings = [make_crossings(rows)] if rows else []
     result = ShardResult(StageResult(crossings=crossings, replies=list(replies)))
     return Output(plan, shard, 5, Head(), Frames(commands=list(commands)), result)
@@ -112,7 +112,7 @@ def test_degraded_replies_are_counted_by_the_shard_that_writes_them() -> None:
         (output_of(Row(query=OWNED), shard=1), {"degraded": 1}),
         (output_of(Row(), replies=(ACCEPTED,), shard=1), {}),
     ):
-        counters = count(output, Written(faults, Counter()), Monitor(FEEDS), Head(), is_rebuilt=False)
+        counters = count(output, Written(faults, Counter()), Monitor(Installation(FEEDS)), Head(), is_rebuilt=False)
         assert counters["replies"] == expected
 
 
@@ -123,5 +123,5 @@ def test_events_that_became_dead_letters_for_their_size_are_counted_as_such() ->
 
     topics = [topic for messages in written for topic in messages.column("topic").to_pylist()]
     assert topics == ["events", "events", "dead-letter"]
-    counters = count(output, Written(NO_FAULTS, too_large), Monitor(FEEDS), Head(), is_rebuilt=False)
+    counters = count(output, Written(NO_FAULTS, too_large), Monitor(Installation(FEEDS)), Head(), is_rebuilt=False)
     assert counters["dead_letters"] == {FEED.name: {"event_too_large": 1}}

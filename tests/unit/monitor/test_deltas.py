@@ -18,7 +18,7 @@ WINDOW_JOIN = {
 
 
 def test_window_joins_are_in_the_order_in_which_they_became_joins() -> None:
-    monitor = Monitor(FEEDS)
+    monitor = Monitor(Installation(FEEDS))
     puts: list[tuple[str, dict[str, Any]]] = [("a", BORDER), ("b", WINDOW_JOIN), ("a", WINDOW_JOIN)]
     commands = [
         parse_command(query_id.encode(), json.dumps(definition).encode(), offset, Installation(FEEDS))

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmq.engines.band.band_join import BandJoin
+from bmq.engines.band.band_join import BandJoin, Entries, count_in_band
 from bmq.engines.joins.join_feed import JoinFeed
-from bmq.engines.joins.join_keys import KeyTable
+from bmq.engines.joins.join_keys import NO_KEY, KeyTable
 from bmq.engines.joins.join_states import Arrivals, States
 from bmq.engines.joins.joined_pair_events import JoinedPairEvents
 from bmq.engines.joins.past_states import Past
@@ -71,12 +71,12 @@ class BandChannels:
         self._channels: dict[ChannelKey, BandJoin] = {}
         self._key_by_slot: dict[int, ChannelKey] = {}
         self._bands: dict[int, Band] = {}
+        self._entries: dict[ChannelKey, tuple[Entries, Entries]] = {}  # of all shards, of the present readings
         self._is_stale = False
 
     def put(self, slot: int, query: JoinQuery) -> None:
         """Register a query in a free slot."""
-        band = query.alternatives[0].bands[0]
-        key = ChannelKey((band.left, band.right), (query.left, query.right), query.reports_queries)
+        band, key = query.alternatives[0].bands[0], _key_of(query)
         channel = self._channels.get(key)
         if channel is None:
             channel = self._channels[key] = BandJoin()
@@ -103,9 +103,34 @@ class BandChannels:
         key = self._key_by_slot.get(slot)
         if key is None or key.reports_queries:
             return self.no_pairs()
-        self.refresh()
+        self._refresh()
         found = self._channels[key].pairs(np.array([slot], dtype=np.int32))
         return found.left, found.right
+
+    def count_pairs(self, query: JoinQuery, most: int) -> int:
+        """Return how many pairs of all shards a query would have now; if more than ``most``, some number above it.
+
+        Cost: O(n log n) for n streams, once for each channel until streams change; then as `BandJoin.pairs`, but only
+        up to ``most`` pairs.
+        """
+        key = _key_of(query)
+        left, right = self._feeds
+        if key.reports_queries or left.streams.n_seen * right.streams.n_seen <= most:
+            return 0
+        self._refresh()
+        entries = self._entries.get(key)
+        if entries is None:
+            entries = self._entries[key] = self._entries_of(key, LEFT), self._entries_of(key, RIGHT)
+        band = query.alternatives[0].bands[0]
+        return count_in_band(band.lo, band.hi, *entries, most)
+
+    def _entries_of(self, key: ChannelKey, side: int) -> Entries:
+        """Return the values of the streams of all shards, in order."""
+        states = self._feeds[side].known()
+        values, keys = self._of_states(key, side, states, of_all_shards=True)
+        there = np.flatnonzero(~np.isnan(values) & (keys != NO_KEY))
+        order = there[np.lexsort((values[there], keys[there]))]
+        return keys[order], values[order], states.slots[order]
 
     def no_pairs(self) -> tuple[Int32s, Int32s]:
         """Return no pairs."""
@@ -121,7 +146,7 @@ class BandChannels:
 
     def change(self, changes: Changes, begin: int, end: int) -> tuple[list[JoinedPairEvents], int]:
         """Apply the changes from ``begin`` to before ``end``; return the events and the number of tested candidates."""
-        self.refresh()
+        self._refresh()
         parts = []
         visits = 0
         sides, streams = changes.sides[begin:end], changes.streams[begin:end]
@@ -151,13 +176,15 @@ class BandChannels:
             values[chosen], keys[chosen] = self._of_states(key, side, states)
         return values, keys
 
-    def _of_states(self, key: ChannelKey, side: int, states: States) -> tuple[Float64s, Int64s]:
+    def _of_states(
+        self, key: ChannelKey, side: int, states: States, *, of_all_shards: bool = False
+    ) -> tuple[Float64s, Int64s]:
         """Return the numbers of streams in a channel (NaN: it has no number), and their keys of equality."""
         feed, own = self._feeds[side], key.sides[side]
         column = key.columns[side]
         numbers = states.values[column] if column < feed.n_dims else feed.columns(states)[column]
         fits = feed.fits(own.where, states.codes) & np.isfinite(numbers)
-        if side == LEFT and not key.reports_queries:
+        if side == LEFT and not key.reports_queries and not of_all_shards:
             fits &= feed.own(states.slots)
         return np.where(fits, numbers, np.nan), self._keys.numbers(feed, own.equal, states)
 
@@ -170,15 +197,20 @@ class BandChannels:
             order = there[np.lexsort((states.slots[there], values[there], keys[there]))]
             channel.change(np.full(order.size, side, dtype=np.int8), states.slots[order], values[order], keys[order])
 
-    def refresh(self) -> None:
-        """Build the channels anew if they are stale.
+    def prepare(self) -> None:
+        """Get ready for the next readings; the caller does this before the feeds apply them.
 
-        The caller does this before the feeds apply readings. A channel that is built later has the values of these
-        readings already, so the readings would change nothing.
+        A stale channel that is built later has the values of these readings already, so the readings would change
+        nothing.
         """
+        self._refresh()
+        self._entries.clear()
+
+    def _refresh(self) -> None:
         if not self._is_stale:
             return
         self._is_stale = False
+        self._entries.clear()
         self._keys = KeyTable()
         self._channels = {key: BandJoin() for key in self._channels}
         slots_by_key: dict[ChannelKey, list[int]] = {key: [] for key in self._channels}
@@ -194,6 +226,11 @@ class BandChannels:
         assert set(self._key_by_slot.values()) == set(self._channels)
         for channel in self._channels.values():
             channel._check()
+
+
+def _key_of(query: JoinQuery) -> ChannelKey:
+    band = query.alternatives[0].bands[0]
+    return ChannelKey((band.left, band.right), (query.left, query.right), query.reports_queries)
 
 
 def _put(channel: BandJoin, key: ChannelKey, slots: list[int], bands: list[Band]) -> None:

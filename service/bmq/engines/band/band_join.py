@@ -22,6 +22,7 @@ Entries = tuple[Int64s, Float64s, Int32s]  # keys, values and streams of a side,
 
 FIRST_BLOCKS = 4  # of a side; doubles as needed
 FIRST_ROOM = 1024  # initial room for results; grows as needed
+NO_END = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,15 +143,12 @@ class BandJoin:
         return concat([BandPairs(none, none, none), *(self._pairs_of(slot, *self._ordered) for slot in slots.tolist())])
 
     def _pairs_of(self, slot: int, left: Entries, right: Entries) -> BandPairs:
-        lo, hi = self._queries.lo[slot], self._queries.hi[slot]
-        # right - left is left - right with the other sign, to the last bit, so the sides may be swapped.
-        is_turned = left[0].size > right[0].size
+        lo, hi, is_turned = _turned(self._queries.lo[slot], self._queries.hi[slot], left, right)
         (keys, values, ids), (other_keys, others, other_ids) = (right, left) if is_turned else (left, right)
-        lo, hi = (-hi, -lo) if is_turned else (lo, hi)
         room = FIRST_ROOM
         while True:
             out = np.empty((2, room), dtype=np.int32)
-            n = count_or_write_pairs(lo, hi, keys, values, other_keys, others, out)
+            n = count_or_write_pairs(lo, hi, keys, values, other_keys, others, out, NO_END)
             if n <= room:
                 break
             room = n
@@ -198,6 +196,21 @@ class BandJoin:
             free = side.blocks.free[: side.blocks.n[1]]
             assert sorted([*used, *free]) == list(range(side.blocks.counts.size))
             assert (side.blocks.counts[used] > 0).all()
+
+
+def count_in_band(lo: float, hi: float, left: Entries, right: Entries, most: int) -> int:
+    """Return how many pairs are in a band; if more than ``most``, some number above it."""
+    lo, hi, is_turned = _turned(lo, hi, left, right)
+    (keys, values, _), (other_keys, others, _) = (right, left) if is_turned else (left, right)
+    no_room: Int32s = np.empty((2, 0), dtype=np.int32)
+    return count_or_write_pairs(lo, hi, keys, values, other_keys, others, no_room, most)
+
+
+def _turned(lo: float, hi: float, left: Entries, right: Entries) -> tuple[float, float, bool]:
+    """Return the band of the smaller side less the other, and whether the smaller side is the right one."""
+    # right - left is left - right with the other sign, to the last bit, so the sides may be swapped.
+    is_turned = left[0].size > right[0].size
+    return (-hi, -lo, True) if is_turned else (lo, hi, False)
 
 
 def _doubled(array: npt.NDArray[T]) -> npt.NDArray[T]:

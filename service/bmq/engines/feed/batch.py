@@ -184,12 +184,15 @@ def _emit_all(
     tables.settled = settled
     parts = [silences.leaves, silences.first_sights]
     visit_numbers: Int32s = np.zeros(1, dtype=np.int32)
+    n_suppressed = 0
     if chained is not None and steps is not None and moves is not None:
         crossed = _at_readings(chained, moves, tables.queries.kinds, tables.n_dims)  # 2
         parts.append(crossed.where(~silences.cover(tables, crossed)))
         if tables.passes:  # 3
-            passes, visit_numbers = find_passes(tables, chained, steps)
+            found_passes = find_passes(tables, chained, steps)
+            passes, visit_numbers = found_passes.events, found_passes.visit_numbers
             parts.append(passes.where(~silences.cover(tables, passes)))
+            n_suppressed = found_passes.n_suppressed
         if levels is not None:
             parts.append(_at_readings(chained, levels, tables.queries.kinds, tables.n_dims))
     found = as_one(parts)
@@ -199,13 +202,12 @@ def _emit_all(
         found, endings = end_queries(tables, found, dues, chained)
     is_tracked = tables.queries.tracked[tables.queries.owners[found.queries]]
     emitted = [found.where(~is_tracked), *endings.leaves]
-    n_suppressed = 0
     if tables.queries.n_tracked:  # 5
         items = items_of_crossings(tables, found.where(is_tracked))
         ends = items_of_ends(tables, items, silences.expiries, endings.tracking_ends)
         streams = tables.streams
         of_trackings = tables.trackings.run(as_one([items, *ends]), settled, streams.last_times, streams.lags)
-        n_suppressed = of_trackings.n_suppressed
+        n_suppressed += of_trackings.n_suppressed
         emitted.append(of_trackings.events)
     events = as_one(emitted)  # 6
     events = events.where(emit_order(events, tables.queries.order_by_id(events.queries)))

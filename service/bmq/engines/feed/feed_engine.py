@@ -14,20 +14,24 @@ from bmq.engines.feed.edits import put_query, remove_query, restore_query
 from bmq.engines.feed.feed_tables import FeedTables
 from bmq.engines.feed.slot_events import no_events
 from bmq.engines.stage_result import StageResult
-from bmq.records import NEVER, Crossings, Feed, Readings, Reason, RegionQuery, StreamRows, TrackingRows
+from bmq.records import NEVER, Crossings, Feed, Limits, Readings, Reason, RegionQuery, StreamRows, TrackingRows
 from bmq.records.column_records import as_one
 
 
 class FeedEngine:
     """The queries over one feed in one shard, without joins.
 
+    Parameters
+    ----------
+    limits : what one reading may cost.
+
     Attributes
     ----------
     tables : what is kept of the feed; for code that counts, compares or stores it.
     """
 
-    def __init__(self, feed: Feed) -> None:
-        self.tables = FeedTables(feed)
+    def __init__(self, feed: Feed, limits: Limits) -> None:
+        self.tables = FeedTables(feed, limits.passes)
 
     # -- commands -----------------------------------------------------------------------------------------
 

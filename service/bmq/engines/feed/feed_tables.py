@@ -41,13 +41,15 @@ class FeedTables:
     silent : the memberships that end without an event.
     trackings : one for each (tracked query, stream) that is remembered.
     passes : the regions of queries with `passes`.
+    most_passes : visits of one reading; a reading with more has no passes.
     dues : when each query with a life time ends.
     silence_dues : when some stream may fall silent.
     settled : epoch ms up to which timers have fired; of a stream with a lag, up to this time less the lag.
     """
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, feed: Feed, most_passes: int) -> None:
         self.feed = feed
+        self.most_passes = most_passes
         self.n_dims = len(feed.dimensions)
         self.streams = StreamTable(self.n_dims + bool(feed.attributes), feed.stream_ttl_ms)
         self.queries = QueryTable()

@@ -1,5 +1,7 @@
 """Events of passes: a stream passes through a region between two readings."""
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
 from bmq.engines.event_columns import Events, When
@@ -9,35 +11,53 @@ from bmq.engines.feed.slot_events import no_events, some_events
 from bmq.engines.feed.watched_regions import Steps
 from bmq.index.stream_table import Chained
 from bmq.records import Bools, Float64s, Int32s, Int64s, Reason, Sign
+from bmq.records.column_records import take
 from bmq.records.plane import EAST, TURN, WEST
 
 
-def find_passes(tables: FeedTables, chained: Chained, steps: Steps) -> tuple[Events, Int32s]:
-    """Return + and - of each visit between two readings, and the visit number for each number in their ``passes``.
+@dataclass(frozen=True, slots=True)
+class PassEvents:
+    """The passes of a batch.
+
+    Attributes
+    ----------
+    events : + and - of each visit.
+    visit_numbers : int32[], the visit number for each number in ``events.passes``.
+    n_suppressed : events that there would be if no reading had too many visits.
+    """
+
+    events: Events
+    visit_numbers: Int32s
+    n_suppressed: int = 0
+
+
+def find_passes(tables: FeedTables, chained: Chained, steps: Steps) -> PassEvents:
+    """Return the passes of the readings of a batch.
 
     A visit counts if its query has `passes` and its scope holds both readings. The times are as if the stream moved
     along the straight line between the readings at constant speed. They are rounded to the nearest millisecond, and
-    halves to the even one. Cost: as `Passes.find`.
+    halves to the even one. A reading with more than ``tables.most_passes`` visits has no passes. Cost: as
+    `Passes.find`.
     """
     moved = np.flatnonzero(chained.moved)
-    none = no_events(tables.n_dims), np.zeros(1, dtype=np.int32)
+    no_passes = PassEvents(no_events(tables.n_dims), np.zeros(1, dtype=np.int32))
     if not moved.size:
-        return none
+        return no_passes
     at = steps.at(moved)
     visits = tables.passes.find(at.previous, at.values)
     if not visits.rows.size:
-        return none
-    rows, queries = moved[visits.rows], visits.queries
-    in_scope = _in_scope(tables, steps, rows, queries)
-    rows, queries = rows[in_scope], queries[in_scope]
-    if not rows.size:
-        return none
-    rows, queries = np.tile(rows, 2), np.tile(queries, 2)
-    numbers = np.tile(visits.numbers[in_scope], 2)
-    fractions = np.concatenate([visits.begins[in_scope], visits.ends[in_scope]])
+        return no_passes
+    visits = take(visits, _in_scope(tables, steps, moved[visits.rows], visits.queries))
+    is_allowed = np.bincount(visits.rows, minlength=1)[visits.rows] <= tables.most_passes
+    n_suppressed = 2 * int(np.count_nonzero(~is_allowed))
+    visits = take(visits, is_allowed)
+    if not visits.rows.size:
+        return replace(no_passes, n_suppressed=n_suppressed)
+    rows, queries, numbers = np.tile(moved[visits.rows], 2), np.tile(visits.queries, 2), np.tile(visits.numbers, 2)
+    fractions = np.concatenate([visits.begins, visits.ends])
     signs = np.repeat(np.array([Sign.ENTERED, Sign.LEFT], dtype=np.int8), rows.size // 2)
     # At one place, leaves come before enters, except in a region that the stream enters and leaves there.
-    is_point = np.tile(visits.begins[in_scope] == visits.ends[in_scope], 2)
+    is_point = np.tile(visits.begins == visits.ends, 2)
     turns = np.where(is_point & (signs == Sign.LEFT), 2, signs)
     order = np.lexsort((tables.queries.order_by_id(queries), turns, fractions, rows))
     rows, queries, signs, fractions = rows[order], queries[order], signs[order], fractions[order]
@@ -56,7 +76,7 @@ def find_passes(tables: FeedTables, chained: Chained, steps: Steps) -> tuple[Eve
         event_times=times_on_way(begins, ends, fractions),
         passes=np.arange(1, rows.size + 1, dtype=np.int32),
     )
-    return events, np.concatenate([[0], numbers[order]]).astype(np.int32)
+    return PassEvents(events, np.concatenate([[0], numbers[order]]).astype(np.int32), n_suppressed)
 
 
 def times_on_way(begins: Int64s, ends: Int64s, fractions: Float64s) -> Int64s:

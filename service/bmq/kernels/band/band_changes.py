@@ -120,7 +120,14 @@ def change_values(
 
 @njit(cache=True)
 def count_or_write_pairs(
-    lo: float, hi: float, keys: Int64s, values: Float64s, other_keys: Int64s, others: Float64s, out: Int32s
+    lo: float,
+    hi: float,
+    keys: Int64s,
+    values: Float64s,
+    other_keys: Int64s,
+    others: Float64s,
+    out: Int32s,
+    most: int,
 ) -> int:
     """Write the pairs (entry, other entry) whose difference is in [lo, hi]; return how many there are.
 
@@ -135,6 +142,8 @@ def count_or_write_pairs(
         The entries of the other side, in the same order.
     out : int32[2, room]
         Written. Pairs that have no room are only counted.
+    most : int
+        The count ends at the first pair above it.
 
     Notes
     -----
@@ -163,5 +172,7 @@ def count_or_write_pairs(
             if n_found < out.shape[1]:
                 out[0, n_found], out[1, n_found] = i, j
             n_found += 1
+            if n_found > most:
+                return n_found
             j += 1
     return n_found

@@ -1,0 +1,1 @@
+"""What one tenant does to the others: see `__main__`."""
