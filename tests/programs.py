@@ -160,11 +160,15 @@ Item = Arrival | BadRecord | Mark
 
 @dataclass(frozen=True)
 class Batch:
-    """What one batch reads; ``restart``: how the service came by its state before it, None: it went on."""
+    """What one batch reads.
+
+    ``restart`` : how the service came by its state before it; a number: by a rescale to so many shards; None: it went
+        on.
+    """
 
     commands: tuple[Command, ...]
     items: tuple[Item, ...]
-    restart: str | None = None
+    restart: str | int | None = None
 
     @property
     def arrived(self) -> dict[str, dict[int, list[Reading]]]:
@@ -184,9 +188,15 @@ def lines_of(batches: Sequence[Batch]) -> str:
     """Return a program as text, one thing a line."""
     lines = []
     for number, batch in enumerate(batches):
-        lines.append(f"batch {number}" + (f", restarted from {batch.restart}" if batch.restart else ""))
+        lines.append(f"batch {number}" + _restart_of(batch))
         lines += [f"  {part}" for part in (*batch.commands, *batch.items)]
     return "\n".join(lines)
+
+
+def _restart_of(batch: Batch) -> str:
+    if isinstance(batch.restart, int):
+        return f", rescaled to {batch.restart} shards"
+    return f", restarted from {batch.restart}" if batch.restart else ""
 
 
 def run(service: PureService, batches: Iterable[Batch]) -> None:
@@ -199,6 +209,8 @@ def run(service: PureService, batches: Iterable[Batch]) -> None:
             service.restart_from_snapshot()
         elif batch.restart == "replica":
             service.restart_from_deltas()
+        elif isinstance(batch.restart, int):
+            service.rescale(batch.restart)
         values: dict[str, dict[int, list[bytes | None]]] = defaultdict(dict)
         for item in batch.items:
             if not isinstance(item, Mark):

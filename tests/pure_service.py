@@ -6,6 +6,7 @@ meet all of it in milliseconds. What is left out is Spark's plan, which is two c
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ from bmq.job.plan import Plan
 from bmq.job.received import Frames, read_frames, rows_of
 from bmq.job.rendering import render_events
 from bmq.monitor.monitor import Monitor
+from bmq.monitor.rescale import rescale
 from bmq.records import Feed, Installation
 from bmq.wire.marks import render_mark
 from bmq.wire.replies import render_replies
@@ -109,6 +111,17 @@ class PureService:
         """Go on with the standbys, as a worker whose replica caught up; the others follow from now on."""
         self._monitors, self._standbys = self._standbys, self._monitors
 
+    def rescale(self, n_shards: int) -> None:
+        """Go on with another number of shards."""
+        snapshots = [monitor.snapshot() for monitor in self._monitors]
+        self._plan = replace(self._plan, shard_keys=_shard_keys(n_shards))
+        self._monitors = [self._new_monitor(shard) for shard in range(n_shards)]
+        self._standbys = [self._new_monitor(shard) for shard in range(n_shards)]
+        for shard, page in rescale(snapshots, n_shards):
+            packed = pack_delta(page)
+            self._monitors[shard].apply_delta(unpack_delta(packed))
+            self._standbys[shard].apply_delta(unpack_delta(packed))
+
     def check(self) -> None:
         """Check the invariants of every monitor."""
         for monitor in self._monitors:
@@ -172,7 +185,7 @@ def _plan(installation: Installation, n_shards: int, silent_tombstones_before: i
     return Plan(
         run_id="pure",
         installation=installation,
-        shard_keys=tuple(range(70, 70 + n_shards)),  # a key is no number of a shard
+        shard_keys=_shard_keys(n_shards),
         start_offsets={},
         silent_tombstones_before=silent_tombstones_before,
         replies_topic="replies",
@@ -186,6 +199,10 @@ def _plan(installation: Installation, n_shards: int, silent_tombstones_before: i
         delivery_id="bmq-test",
         markers_topic=None,
     )
+
+
+def _shard_keys(n_shards: int) -> tuple[int, ...]:
+    return tuple(range(70, 70 + n_shards))  # a key is no number of a shard
 
 
 def _json_values(messages: pa.RecordBatch) -> list[dict[str, Any]]:

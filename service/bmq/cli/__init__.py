@@ -6,7 +6,7 @@ configuration. BMQ_DEBUG=1 shows the traceback.
 
 import typer
 
-from bmq.cli import check_ledger, demo, doctor, events, query, serve
+from bmq.cli import check_ledger, checkpoints, demo, doctor, events, query, serve
 from bmq.cli.failures import Commands
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app.add_typer(query.app, name="query")
 app.command("events")(events.events)
 app.command("demo")(demo.demo)
 app.command("check-ledger")(check_ledger.check_ledger)
+app.add_typer(checkpoints.app, name="checkpoint")
 app.command("doctor")(doctor.doctor)
 
 

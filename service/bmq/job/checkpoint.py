@@ -192,7 +192,8 @@ def must_fit(origin: Origin, location: str, shards: int, feeds: dict[str, Feed])
     if origin.shards != shards:
         raise ConfigError(
             f"job.shards is {shards}, but checkpoint {location!r} was made with {origin.shards}, and its streams are "
-            f"divided that way. Set job.shards = {origin.shards}, or job.checkpoint to a new folder."
+            f"divided that way. Set job.shards = {origin.shards}, or rescale the checkpoint (bmq checkpoint rescale), "
+            "or set job.checkpoint to a new folder."
         )
     now = bound_options(feeds)
     for name, options in origin.feeds.items():

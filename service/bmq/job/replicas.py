@@ -14,7 +14,7 @@ Knows the order of reads and writes, but not Spark: `Store` is the part of Spark
 """
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import Protocol
 
@@ -148,6 +148,25 @@ def commit(
         store.set_head(msgspec.msgpack.encode(new))  # 3
     replica.version, replica.token = new.version, new.token
     return new
+
+
+def seed(store: Store, pages: Iterable[bytes], next_offsets: dict[str, dict[int, int]]) -> Head:
+    """Write the first state of a shard, a snapshot of packed pages, and return the head."""
+    n_pages = n_bytes = 0
+    for page in pages:
+        store.put(_page_key(1, n_pages), page)
+        n_pages += 1
+        n_bytes += len(page)
+    head = Head(
+        version=1,
+        token=secrets.token_bytes(8),
+        snapshot_version=1,
+        snapshot_pages=n_pages,
+        snapshot_bytes=n_bytes,
+        next_offsets=next_offsets,
+    )
+    store.set_head(msgspec.msgpack.encode(head))
+    return head
 
 
 def replace_offsets(head: Head, next_offsets: dict[str, dict[int, int]]) -> Head:

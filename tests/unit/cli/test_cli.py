@@ -34,6 +34,8 @@ COMMANDS = [
     "events",
     "demo",
     "check-ledger",
+    "checkpoint show",
+    "checkpoint rescale",
     "doctor",
 ]
 

@@ -23,8 +23,8 @@ from bmq.engines.feed.watched_regions import WatchedRegions
 from bmq.engines.scope.conditions import CODES_MIN, Conditions
 from bmq.engines.tracking.trackings import Trackings
 from bmq.index.stream_table import Chained, StreamTable
-from bmq.kernels.tables.hashing import hash_ids
-from bmq.records import NEVER, Attributes, Bools, Feed, Float64s, Ids, Int32s, Readings, RegionQuery, StreamRows
+from bmq.index.text_ids import ids_of_texts
+from bmq.records import NEVER, Attributes, Bools, Feed, Float64s, Int32s, Readings, RegionQuery, StreamRows
 
 
 class FeedTables:
@@ -79,7 +79,7 @@ class FeedTables:
         streams = None
         if query.streams is not None:
             # A named stream gets its slot now, so that its first reading needs no look-up by name.
-            streams = np.unique(self.streams.slots_of(_ids_of(query.streams)))
+            streams = np.unique(self.streams.slots_of(ids_of_texts(query.streams)))
         self._watch(query, slot, exit_before, streams)
         if replaced is not None and replaced.passes and replaced.enabled:
             self.passes.remove(slot)
@@ -234,11 +234,3 @@ class FeedTables:
         # A silent member is a member.
         for query_id, stream in self.silent.pairs():
             assert stream in [self.streams.text_of(int(slot)) for slot in self.members(self.queries.slot(query_id))]
-
-
-def _ids_of(texts: tuple[str, ...]) -> Ids:
-    encoded = [text.encode() for text in texts]
-    starts = np.zeros(len(encoded) + 1, dtype=np.int64)
-    np.cumsum([len(text) for text in encoded], out=starts[1:])
-    data = np.frombuffer(b"".join(encoded), dtype=np.uint8)
-    return Ids(starts, data, hash_ids(starts, data))
