@@ -53,8 +53,9 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _represent_text(dumper: Any, text: str) -> Any:
-    # PyYAML folds these line breaks in plain and single-quoted texts, and so loses them.
-    style = '"' if any(mark in text for mark in "\x85\u2028\u2029\ufeff") else None
+    # PyYAML loses some line breaks in plain and single-quoted texts; and only in double quotes may a terminal show a
+    # character as an escape without changing the text.
+    style = None if text.isprintable() else '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
