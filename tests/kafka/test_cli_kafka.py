@@ -143,27 +143,6 @@ def test_a_deleted_query_is_no_longer_listed_and_the_nearest_is_named(bmq: Bmq) 
     assert "fifties" not in bmq("query", "list").stdout
 
 
-def test_import_publishes_a_query_for_each_feature_or_nothing(bmq: Bmq, config: Path) -> None:
-    areas = '[feeds.areas]\ntopic = "areas"\nstream_id = "id"\ndimensions = ["lon", "lat"]\nspace = "lonlat"\n'
-    config.write_text(config.read_text() + areas)
-    ring = [[13.0, 52.0], [13.5, 52.0], [13.5, 52.5], [13.0, 52.0]]
-    polygon = {"type": "Polygon", "coordinates": [ring]}
-    features = [{"type": "Feature", "id": id_, "properties": {}, "geometry": polygon} for id_ in ("a", 7)]
-    point = {"type": "Feature", "id": "c", "geometry": {"type": "Point", "coordinates": [13.0, 52.0]}}
-
-    def imported(*features: object) -> Result:
-        collection = {"type": "FeatureCollection", "crs": None, "features": features}
-        return bmq("query", "import", "-", "--feed", "areas", "--no-wait", definition=collection)
-
-    refused = imported(*features, point)
-    assert (refused.exit_code, refused.stdout) == (1, "")
-    assert "c: bad_region: " in refused.stderr
-    assert imported(*features).stdout == "published: a, control offset 0\npublished: 7, control offset 1\n"
-    listed = [json.loads(line) for line in bmq("query", "list", "--json").stdout.splitlines()]
-    definition = {"kind": "border", "feed": "areas", "region": {"geojson": polygon}}
-    assert {one["query_id"]: one["definition"] for one in listed} == {"a": definition, "7": definition}
-
-
 @pytest.mark.usefixtures("service")
 def test_events_are_written_for_people_or_as_they_are(bmq: Bmq, place: Place) -> None:
     bmq("query", "put", "forties", "-", definition=FORTIES)

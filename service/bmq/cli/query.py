@@ -1,4 +1,4 @@
-"""`bmq query`: put, remove, list and show standing queries."""
+"""`bmq query`: put, remove, list and show standing queries. `import` and `apply` have modules of their own."""
 
 import json
 import sys
@@ -9,22 +9,20 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from bmq.cli.features import read_features
-from bmq.cli.target import BootstrapOption, ConfigOption, Target, find_target
+from bmq.cli.apply import apply, export
+from bmq.cli.import_features import import_features
+from bmq.cli.publishing import NoWait, Timeout, parsed, refuse_invalid, say_published, say_reply
+from bmq.cli.target import BootstrapOption, ConfigOption, find_target
 from bmq.cli.terminal import plain, show_line, show_lines
 from bmq.client.client import REPLY_TIMEOUT_SECONDS, StandingQuery
-from bmq.client.messages import Member, ReplyMessage
-from bmq.errors import ControlCode, ControlError, ServiceError
-from bmq.wire.control import validate_definition
-from bmq.wire.definitions import read_definition
+from bmq.client.messages import Member
+from bmq.errors import ServiceError
 from bmq.wire.fault_texts import nearest
 from bmq.wire.kinds import KINDS
 
-app = typer.Typer(help="Put, remove, list and show standing queries.", no_args_is_help=True)
+app = typer.Typer(help="Put, import, apply, remove, list, show and export standing queries.", no_args_is_help=True)
 
 QueryId = Annotated[str, typer.Argument(metavar="ID", help="The query id.")]
-NoWait = Annotated[bool, typer.Option("--no-wait", help="Publish, and do not wait for the reply.")]
-Timeout = Annotated[float, typer.Option("--timeout", help="Seconds to wait for the reply.", min=0)]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON, one object a line.")]
 
 
@@ -43,49 +41,17 @@ def put(
     """Register a query, or replace it. Nothing is published that the service would reject."""
     target = find_target(config, bootstrap)
     definition = file.read()
-    _validate(target, query_id, definition)
+    refuse_invalid(target, query_id, definition)
     with target.client() as client:
         if no_wait:
-            _say_published(query_id, client.publish({query_id: definition})[query_id])
+            say_published(query_id, client.publish({query_id: definition})[query_id])
         else:
-            _say_reply(client.put(query_id, definition, timeout))
+            say_reply(client.put(query_id, definition, timeout))
 
 
-@app.command("import")
-def import_features(
-    file: Annotated[
-        typer.FileBinaryRead,
-        typer.Argument(metavar="FILE|-", help="A FeatureCollection of GeoJSON; - reads stdin."),
-    ],
-    feed: Annotated[str, typer.Option("--feed", metavar="FEED", help="The feed that the queries watch.")],
-    id_property: Annotated[
-        str | None,
-        typer.Option("--id-property", metavar="NAME", help="The property that is the query id.  [default: `id`]"),
-    ] = None,
-    no_wait: NoWait = False,
-    timeout: Timeout = REPLY_TIMEOUT_SECONDS,
-    config: ConfigOption = None,
-    bootstrap: BootstrapOption = None,
-) -> None:
-    """Register a border query for each feature of a GeoJSON file, or replace it.
-
-    The query id is the feature's own id, or one of its properties. Nothing is published if the service would reject
-    one of the queries.
-    """
-    target = find_target(config, bootstrap)
-    features = read_features(file.read(), feed, id_property)
-    definitions = {query_id: json.dumps(definition).encode() for query_id, definition in features.items()}
-    for query_id, definition in definitions.items():
-        _validate(target, query_id, definition)
-    with target.client() as client:
-        if no_wait:
-            for query_id, offset in client.publish(definitions).items():
-                _say_published(query_id, offset)
-            return
-        replies = client.put_many(definitions, timeout)
-    # A rejection ends the command, so it is said after all that was accepted.
-    for reply in sorted(replies.values(), key=lambda reply: reply.status == "rejected"):
-        _say_reply(reply)
+app.command("import")(import_features)
+app.command("apply")(apply)
+app.command("export")(export)
 
 
 @app.command("rm")
@@ -99,9 +65,9 @@ def remove(
     """Delete a query."""
     with find_target(config, bootstrap).client() as client:
         if no_wait:
-            _say_published(query_id, client.publish({query_id: None})[query_id])
+            say_published(query_id, client.publish({query_id: None})[query_id])
         else:
-            _say_reply(client.delete(query_id, timeout))
+            say_reply(client.delete(query_id, timeout))
 
 
 @app.command("list")
@@ -153,44 +119,9 @@ def show(
         show_line(line)
 
 
-def _validate(target: Target, query_id: str, definition: bytes) -> None:
-    """Refuse a definition that the service would refuse: in the topic it would replace the definition in force."""
-    try:
-        if target.config is not None:
-            validate_definition(query_id, definition, target.config.installation())
-            return
-        # Without a configuration the feeds are not known, but the rules for every definition still apply.
-        read = _parsed(definition)
-        if not isinstance(read, dict):
-            raise ControlError(ControlCode.NOT_JSON, "The definition is no JSON object. Write one.")
-        read_definition(read)
-    except ControlError as error:
-        raise ServiceError(f"{query_id}: {error.code.value}: {error} Nothing was published.") from error
-
-
-def _say_published(query_id: str, offset: int) -> None:
-    show_line(f"published: {query_id}, control offset {offset}")
-
-
-def _say_reply(reply: ReplyMessage) -> None:
-    if reply.status == "rejected" and reply.error is not None:
-        raise ServiceError(plain(f"{reply.query_id} was rejected: {reply.error.code}: {reply.error.message}"))
-    version = "" if reply.version is None else f", version {reply.version}"
-    show_line(f"{reply.status}: {reply.query_id}{version}")
-    if reply.error is not None:
-        show_line(f"Its events go to the events topic: {reply.error.message}", err=True)
-
-
-def _parsed(definition: bytes) -> Any:
-    try:
-        return json.loads(definition)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _definition(query: StandingQuery) -> Any:
     """Return the definition as parsed JSON, or as text if it is not JSON: the topic may contain anything."""
-    read = _parsed(query.definition)
+    read = parsed(query.definition)
     return query.definition.decode(errors="replace") if read is None else read
 
 

@@ -24,6 +24,7 @@ from confluent_kafka import KafkaError, Message
 
 from bmq.client.ledger import Ledger, Report
 from bmq.client.messages import Event, JoinEvent, Member, ReplyMessage, read_event, read_member, read_reply
+from bmq.client.reply_collection import OnReply, collect_replies
 from bmq.config import TopicsSection
 from bmq.errors import SetupError
 from bmq.kafka_io.connect import CONNECT_TIMEOUT_SECONDS, explained, missing_topic, producer
@@ -115,10 +116,19 @@ class Client:
         return self.put_many({query_id: definition}, wait)[query_id]
 
     def put_many(
-        self, definitions: Mapping[str, Definition], wait: float = REPLY_TIMEOUT_SECONDS
+        self,
+        definitions: Mapping[str, Definition | None],
+        wait: float = REPLY_TIMEOUT_SECONDS,
+        on_reply: OnReply | None = None,
     ) -> dict[str, ReplyMessage]:
-        """Register or replace many queries in one round trip and return the replies; otherwise like `put`."""
-        return self._command(definitions, wait)
+        """Register or replace many queries (None: delete) together and return the replies, by query id; like `put`.
+
+        Parameters
+        ----------
+        wait : seconds to wait for the next reply, whichever command it belongs to.
+        on_reply : is called with each reply as it arrives.
+        """
+        return self._command(definitions, wait, on_reply)
 
     def delete(self, query_id: str, wait: float = REPLY_TIMEOUT_SECONDS) -> ReplyMessage:
         """Delete a query and return the service's reply; raises as `put`."""
@@ -263,32 +273,18 @@ class Client:
         named = {_output_topic(message.value() or b"") for message in self._read(self.topics.control)}
         return [self.topics.events, *sorted(topic for topic in named - {self.topics.events} if topic in there)]
 
-    def _command(self, commands: Mapping[str, Definition | None], wait: float) -> dict[str, ReplyMessage]:
+    def _command(
+        self, commands: Mapping[str, Definition | None], wait: float, on_reply: OnReply | None = None
+    ) -> dict[str, ReplyMessage]:
         """Publish commands and return the reply to each.
 
         1. Open a reader at the end of the replies topic, so that it misses no reply.
         2. Publish.
-        3. Read replies until each command has its own. The control offset distinguishes it from the reply to another
-           client's command for the same query id.
+        3. Read replies until each command has its own.
         """
         with TopicReader(self._options, self.topics.replies, Start.END) as replies:
             offsets = self.publish(commands)
-            answers: dict[str, ReplyMessage] = {}
-            deadline = time.monotonic() + wait
-            for message in replies.follow(deadline):
-                reply = read_reply(message.value() or b"")
-                if reply is not None and offsets.get(reply.query_id) == reply.control_offset:
-                    answers[reply.query_id] = reply
-                if len(answers) == len(offsets):
-                    return answers
-        if len(answers) == len(offsets):
-            return answers
-        missing = next(query_id for query_id in offsets if query_id not in answers)
-        raise SetupError(
-            f"{len(offsets) - len(answers)} of {len(offsets)} commands were not answered within {wait:g} s, "
-            f"among them {missing!r}, published at control offset {offsets[missing]}. "
-            "Is the service running? Start it (bmq serve --config config/local.toml): it will find them."
-        )
+            return collect_replies(replies, offsets, wait, on_reply)
 
     def _queue(
         self, topic: str, key: str, value: bytes | None, note: Callable[[KafkaError | None, Message], None]

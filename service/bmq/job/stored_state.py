@@ -20,7 +20,7 @@ from bmq.job.checkpoint import FILE, Origin, read_origin
 from bmq.job.replicas import Head, catch_up, read_head
 from bmq.job.shards import shard_keys
 from bmq.monitor.monitor import Monitor
-from bmq.records import Feed, Format
+from bmq.records import Feed, Format, Installation
 
 
 @dataclass(slots=True)
@@ -116,7 +116,7 @@ class StoredCheckpoint:
                 stored.log[following.user_map_key[0]] = bytes(following.user_map_value[0])
                 following = next(rows, None)
             head = read_head(stored)
-            new_monitor = partial(Monitor, feeds, origin.control_end, shard, origin.shards)
+            new_monitor = partial(Monitor, Installation(feeds), origin.control_end, shard, origin.shards)
             yield head, catch_up(None, head, stored, new_monitor)[0].monitor
         assert following is None, "the state has a key of no shard"
 

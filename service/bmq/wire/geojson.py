@@ -67,6 +67,11 @@ def find_area(value: Any, path: str) -> tuple[dict[str, Any], str]:
     return find_area(geometry, path)
 
 
+def is_wgs84(name: str) -> bool:
+    """Return whether a name is one of longitude and latitude in WGS 84."""
+    return _WGS84.fullmatch(name.strip()) is not None
+
+
 def _member(value: dict[str, Any], name: str, path: str) -> Any:
     if value.get(name) is None:
         raise ControlError(
@@ -83,7 +88,7 @@ def _check_crs(crs: Any, path: str) -> None:
         raise wrong_type(crs, path, "an object")
     properties = crs.get("properties") if isinstance(crs, dict) else {"name": crs}
     name = properties.get("name") if isinstance(properties, dict) else None
-    if not isinstance(name, str) or not _WGS84.fullmatch(name.strip()):
+    if not isinstance(name, str) or not is_wgs84(name):
         raise bad_region(
             f"Field '{path}' is {shorten(crs if name is None else name)}, but GeoJSON is in WGS 84. Reproject to "
             "WGS 84 (EPSG:4326, longitude first); on a feed of a plane, leave crs out if the numbers are of that plane."

@@ -28,6 +28,8 @@ COMMANDS = [
     "broker",
     "query put",
     "query import",
+    "query apply",
+    "query export",
     "query rm",
     "query list",
     "query show",

@@ -8,6 +8,7 @@ import sys
 import tomllib
 import urllib.request
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -258,9 +259,10 @@ def families(names: Any) -> set[str]:
 def test_the_lock_pins_everything_that_the_project_asks_for() -> None:
     lines = [line for line in (ROOT / "requirements.lock").read_text().splitlines() if line[:1] != "#"]
     pins = {Requirement(line).name.lower(): Requirement(line).specifier for line in lines}
-    asked = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]
+    asked = [*PROJECT["dependencies"], *chain.from_iterable(PROJECT["optional-dependencies"].values())]
+    others = [requirement for requirement in map(Requirement, asked) if requirement.name != PROJECT["name"]]
 
-    for requirement in map(Requirement, asked):
+    for requirement in others:
         (pin,) = pins[requirement.name.lower()]
         assert pin.operator == "=="
         assert pin.version in requirement.specifier, f"{requirement} against {pin}: run `make lock`"
