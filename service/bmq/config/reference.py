@@ -8,12 +8,11 @@ from bmq.config.kafka import KafkaSection
 from bmq.config.sections import (
     FeedSection,
     JobSection,
-    LimitsSection,
     MetricsSection,
     Section,
-    TenantSection,
     TopicsSection,
 )
+from bmq.config.tenancy import LimitsSection, TenantSection
 
 _SECTIONS: dict[str, type[Section]] = {
     "kafka": KafkaSection,

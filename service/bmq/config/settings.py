@@ -21,7 +21,8 @@ from pydantic_settings import (
 from bmq import records
 from bmq.config.faults import ENVIRONMENT_PREFIX, describe, unknown_variables
 from bmq.config.kafka import KafkaSection
-from bmq.config.sections import FeedSection, JobSection, LimitsSection, MetricsSection, TenantSection, TopicsSection
+from bmq.config.sections import FeedSection, JobSection, MetricsSection, TopicsSection
+from bmq.config.tenancy import LimitsSection, TenantSection
 from bmq.errors import ConfigError
 
 # No capitals and no double underscore, because these names are part of the names of environment variables.
