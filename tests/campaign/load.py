@@ -51,6 +51,7 @@ class Load:
                 "bootstrap.servers": servers,
                 "enable.idempotence": True,
                 "topic.metadata.refresh.interval.ms": 1_000,  # to hear of a new partition
+                "message.timeout.ms": 0,  # a broker that is away for minutes must lose no record of the test
                 "log_level": 0,
             }
         )

@@ -153,12 +153,12 @@ def test_apply_puts_what_differs_shows_it_before_and_deletes_only_what_has_the_p
     assert shown.exit_code == 3
     lines = shown.stdout.splitlines()
     assert [line for line in lines if line.startswith(("---", "+++"))] == [
+        "--- registered/s/old",
+        "+++ /dev/null",
         "--- /dev/null",
         "+++ desired/s/fifties",
         "--- registered/s/forties",
         "+++ desired/s/forties",
-        "--- registered/s/old",
-        "+++ /dev/null",
     ]
     assert '-      "price": [50, 60]' in lines
     assert shown.stderr == "create 1, replace 1, repeat 0, delete 1, keep 0\n"

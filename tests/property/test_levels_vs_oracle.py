@@ -21,8 +21,8 @@ from bmq.records import (
     Attributes,
     Crossings,
     Feed,
+    Installation,
     Kind,
-    Limits,
     Readings,
     Reason,
     Region,
@@ -221,7 +221,7 @@ def events_of(crossings: Crossings | None) -> dict[str, list[Event]]:
 
 def copy_of(engine: FeedEngine, definition: Definition) -> FeedEngine:
     """Return an engine that was given what is known, and no more."""
-    copy = FeedEngine(engine.tables.feed, Limits())
+    copy = FeedEngine(engine.tables.feed, Installation({}))
     for standing in definition.standing.values():
         copy.restore(standing.query, standing.due)
     for page in engine.stream_pages(2):
@@ -240,7 +240,7 @@ def test_every_reading_inside_is_emitted_once_and_in_order(
         patch.setattr(where_index, "MANY", many)
         patch.setattr(feed_tables, "CODES_MIN", data.draw(st.sampled_from([0, 4096])))  # texts are forgotten early
         engine = FeedEngine(
-            Feed("f", "f", "id", DIMENSIONS, "ts", attributes=ATTRIBUTES, stream_ttl_ms=stream_ttl), Limits()
+            Feed("f", "f", "id", DIMENSIONS, "ts", attributes=ATTRIBUTES, stream_ttl_ms=stream_ttl), Installation({})
         )
         definition, now, version = Definition(), FIRST_TIME, 0
         for _ in range(data.draw(st.integers(1, 6))):

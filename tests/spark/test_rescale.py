@@ -19,6 +19,7 @@ from tests.ledger_check import must_be_whole
 from tests.spark import joins_by_hand
 from tests.spark.test_restarts import FEEDS, N_STREAMS, QUERIES, Played, Run, events_of
 
+NEW = "new checkpoint of Müller"
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1_200)]
 
 N_ROUNDS = 6  # with each service
@@ -51,7 +52,7 @@ def rescaled(bootstrap_servers: str, tmp_path_factory: pytest.TempPathFactory) -
         run.service.stop()
         before = files_of(old / "checkpoint")
         report = bmq("show", str(old / "checkpoint"))
-        bmq("rescale", "--shards", str(N_SHARDS), str(old / "checkpoint"), str(new / "checkpoint"))
+        bmq("rescale", "--shards", str(N_SHARDS), str(old / "checkpoint"), str(new / NEW))
         after = files_of(old / "checkpoint")
         run.service = Service(config_of(new, config))
         play(run, range(N_ROUNDS, 2 * N_ROUNDS - 1))
@@ -122,5 +123,5 @@ def config_of(new: Path, config: Path) -> Path:
     """Write the configuration of the new checkpoint beside it."""
     text = config.read_text(encoding="utf-8").replace("shards = 2", f"shards = {N_SHARDS}")
     path = new / config.name
-    path.write_text(text.replace(str(config.with_name("checkpoint")), str(new / "checkpoint")), encoding="utf-8")
+    path.write_text(text.replace(str(config.with_name("checkpoint")), str(new / NEW)), encoding="utf-8")
     return path

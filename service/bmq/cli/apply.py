@@ -14,7 +14,7 @@ from bmq.errors import ControlError, ServiceError
 from bmq.zones.checks import check_definition
 from bmq.zones.definition_texts import diff_lines
 from bmq.zones.desired_state import YAML_SUFFIXES, DesiredQuery, read_desired
-from bmq.zones.state_changes import Registered, count_changes, find_changes
+from bmq.zones.state_changes import Action, Registered, count_changes, find_changes
 from bmq.zones.yaml_texts import write_yaml
 
 DIFFERENT = 3  # exit code of --dry-run; 1 and 2 are failures
@@ -58,6 +58,8 @@ def apply(
     changes = find_changes(definitions, registered, prune)
     if dry_run:
         for change in changes:
+            if change.action is Action.REPEAT:
+                show_line(f"repeat {change.query_id}, which the service rejected")
             for line in diff_lines(change.query_id, change.before, change.after):
                 show_line(line)
     else:

@@ -21,14 +21,16 @@ def show(path: Annotated[Path, typer.Argument(metavar="PATH", help="The folder o
     """Show format, shards, queries, streams, offsets, age and size of a checkpoint."""
     # Not at the top, as in `doctor`: it imports Spark and the kernels.
     from bmq.job.checkpoint_report import report
+    from bmq.job.failed_query import explained
     from bmq.job.session import make_session
     from bmq.job.stored_state import StoredCheckpoint
 
     checkpoint = StoredCheckpoint(path)
     spark = make_session(checkpoint.origin.shards)
     try:
-        for line in report(spark, checkpoint):
-            show_line(line)
+        with explained(kept=f"Nothing has changed. If the service runs, stop it, or try again. ({path})"):
+            for line in report(spark, checkpoint):
+                show_line(line)
     finally:
         spark.stop()
 
@@ -44,6 +46,7 @@ def rescale(
     A service with job.checkpoint = NEW and job.shards = SHARDS goes on where the old one stopped. Never start one on
     OLD again: both would write the same events.
     """
+    from bmq.job.failed_query import explained
     from bmq.job.rescaling import must_be_at_rest, must_be_free, write_rescaled
     from bmq.job.session import make_session
     from bmq.job.stored_state import StoredCheckpoint
@@ -53,7 +56,8 @@ def rescale(
     must_be_at_rest(checkpoint)
     spark = make_session(shards)
     try:
-        write_rescaled(spark, checkpoint, new, shards)
+        with explained(kept=f"{old} is as it was, and {new} was removed."):
+            write_rescaled(spark, checkpoint, new, shards)
     finally:
         spark.stop()
     show_line(

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from bmq.cli.target import Target
 from bmq.cli.terminal import plain, show_line
 from bmq.client.messages import ReplyMessage
-from bmq.errors import ControlError, ServiceError
+from bmq.errors import ControlCode, ControlError, ServiceError
 from bmq.records import Installation
 from bmq.zones.checks import check_definition
 
@@ -52,18 +52,37 @@ def publish_many(
             for query_id, offset in client.publish(commands).items():
                 say_published(query_id, offset)
             return {}
-        with _progress() as progress:
-            task = progress.add_task("replies", total=len(commands))
-            replies = client.put_many(commands, timeout, lambda _: progress.advance(task))
-    rejected = [reply for reply in replies.values() if reply.status == "rejected"]
-    for query_id in commands:
-        if replies[query_id].status != "rejected":
-            say_reply(replies[query_id])
+        replies: dict[str, ReplyMessage] = {}
+
+        def note(reply: ReplyMessage) -> None:
+            replies[reply.query_id] = reply
+            progress.advance(task)
+
+        try:
+            with _progress() as progress:
+                task = progress.add_task("replies", total=len(commands))
+                client.put_many(commands, timeout, note)
+        finally:  # also if some have no reply
+            n_rejected = _show_replies(commands, replies)
+    if n_rejected:
+        raise ServiceError(f"The service rejected {n_rejected} of {len(commands)} commands; see above.")
+    return replies
+
+
+def _show_replies(commands: Mapping[str, bytes | None], replies: Mapping[str, ReplyMessage]) -> int:
+    """Show the replies, the rejections last; return how many of these there are."""
+    rejected = []
+    for query_id, reply in ((query_id, replies[query_id]) for query_id in commands if query_id in replies):
+        is_gone = reply.error is not None and reply.error.code == ControlCode.UNKNOWN_QUERY
+        if commands[query_id] is None and is_gone:  # its time was over, or it never came into force
+            show_line(f"gone already: {query_id}")
+        elif reply.status == "rejected":
+            rejected.append(reply)
+        else:
+            say_reply(reply)
     for reply in rejected:
         show_line(_rejection(reply), err=True)
-    if rejected:
-        raise ServiceError(f"The service rejected {len(rejected)} of {len(commands)} commands; see above.")
-    return replies
+    return len(rejected)
 
 
 def with_progress(what: str, items: Iterable[Item], total: int) -> Iterator[Item]:

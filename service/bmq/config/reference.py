@@ -130,7 +130,7 @@ def _type(schema: Mapping[str, Any]) -> str:
             return " or ".join(_code(json.dumps(value)) for value in values)
         case {"anyOf": [inner, {"type": "null"}]}:
             return _type(inner)
-        case {"type": "integer", "minimum": low}:
+        case {"type": "integer", "minimum": low} | {"type": "integer", "ge": low}:  # the second below a union
             return f"whole number, {low} " + (f"to {schema['maximum']}" if "maximum" in schema else "or more")
         case {"format": name} | {"type": name}:
             return _WORDS.get(name, "text")

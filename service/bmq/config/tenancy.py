@@ -1,6 +1,7 @@
 """The options of `limits` and `tenants`: what queries may cost, and who may put which."""
 
 from dataclasses import fields
+from typing import Annotated
 
 from pydantic import Field
 
@@ -31,10 +32,11 @@ class LimitsSection(Section):
     window_readings: Whole = Field(_LIMITS.window_readings, ge=1, le=2**31 - 1)
     """The most readings of a counted window."""
     pairs: Whole = Field(_LIMITS.pairs, ge=1)
-    """The most pairs of streams in the band of a `band_join` when it is put, as each of them is an event."""
+    """The most pairs of streams in the band of a `band_join` when it is put: each pair that begins is an event. An edit
+    that only narrows the band may have more."""
     passes: Whole = Field(_LIMITS.passes, ge=1)
-    """The most regions that a stream may pass through between two readings. If it passes through more, none of these
-    passes becomes an event; `bmq_suppressed_events_total` counts them."""
+    """The most passes between two readings of a stream. If there are more, none of them becomes an event, and
+    `bmq_suppressed_events_total` counts them. The passes of each tenant count for themselves."""
 
     def record(self) -> records.Limits:
         """Return what a definition or a reading may cost, for the other layers."""
@@ -50,8 +52,9 @@ class TenantSection(Section):
     """The only feeds that it may watch. Absent: all."""
     output_prefix: str | None = None
     """Its `output_topic`s begin with it. Absent: as `topics.allowed_output_prefix`."""
-    queries: Whole | None = Field(None, ge=1)
-    """The most queries that it may have. Absent: any number."""
+    queries: Annotated[Whole, Field(ge=1)] | None = None
+    """The most queries that it may have. Absent: any number. What a new checkpoint finds in the control topic counts,
+    and is not rejected."""
 
     def record(self, name: str) -> records.Tenant:
         """Return the tenant as a record for the other layers."""

@@ -14,6 +14,8 @@ from bmq.job.stored_state import StoredCheckpoint
 def report(spark: SparkSession, checkpoint: StoredCheckpoint) -> Iterator[str]:
     """Yield the lines: format, shards, batch, queries, streams, offsets, age, size."""
     origin, folder = checkpoint.origin, checkpoint.folder
+    documents = checkpoint.documents()  # first, as a service that runs removes old ones
+    age = time.time() - (folder / "commits" / str(checkpoint.batch)).stat().st_mtime
     queries: dict[str, int] = {}
     streams: Counter[str] = Counter()
     n_bytes = 0
@@ -21,14 +23,13 @@ def report(spark: SparkSession, checkpoint: StoredCheckpoint) -> Iterator[str]:
         queries = monitor.n_queries()  # every shard has all queries
         streams.update(monitor.n_streams())
         n_bytes += state_bytes(head)
-    committed = folder / "commits" / str(checkpoint.batch)
-    yield f"format: {origin.format}"
+    yield f"format: {checkpoint.format}"
     yield f"shards: {origin.shards}"
     yield f"last batch: {checkpoint.batch}{_unfinished(checkpoint)}"
-    yield f"age of the last batch: {max(0.0, time.time() - committed.stat().st_mtime):.0f} s"
+    yield f"age of the last batch: {max(0.0, age):.0f} s"
     yield f"queries: {sum(queries.values())}{_by_name(queries)}"
     yield f"streams: {streams.total()}{_by_name(streams)}"
-    for document in checkpoint.documents():
+    for document in documents:
         for topic, partitions in sorted(Position.of(document).offsets.items()):
             reached = ", ".join(f"{partition}: {offset}" for partition, offset in sorted(partitions.items()))
             yield f"next offsets of {topic}: {reached}"

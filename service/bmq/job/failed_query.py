@@ -14,7 +14,7 @@ from pyspark.errors.exceptions.captured import CapturedException
 
 from bmq.errors import ServiceError
 
-_KEPT = "The checkpoint is at the last whole batch, and the service goes on there at its next start."
+KEPT = "The checkpoint is at the last whole batch, and the service goes on there at its next start."
 _WHOLE_REPORT = "BMQ_DEBUG=1 shows the whole report."
 _LONGEST = 500  # characters of a message that nobody foresaw
 
@@ -49,17 +49,18 @@ class Cause(NamedTuple):
 
 
 @contextmanager
-def explained(file: str = "") -> Iterator[None]:
+def explained(file: str = "", kept: str = KEPT) -> Iterator[None]:
     """Raise JobFailed in the place of an exception of Spark.
 
     Parameters
     ----------
     file : what Spark reads here, for an exception that names no file.
+    kept : what became of the checkpoint.
     """
     try:
         yield
     except (CapturedException, Py4JJavaError) as error:
-        raise JobFailed(failure_sentence(causes_of(error), file)) from error
+        raise JobFailed(failure_sentence(causes_of(error), file, kept)) from error
 
 
 def causes_of(error: CapturedException | Py4JJavaError) -> list[Cause]:
@@ -73,15 +74,15 @@ def causes_of(error: CapturedException | Py4JJavaError) -> list[Cause]:
     return found or [Cause(type(error).__name__, str(error))]
 
 
-def failure_sentence(causes: Sequence[Cause], file: str = "") -> str:
-    """Return the sentence for these causes, from the outermost to the innermost; ``file`` as in `explained`."""
+def failure_sentence(causes: Sequence[Cause], file: str = "", kept: str = KEPT) -> str:
+    """Return the sentence for these causes, from the outermost to the innermost; the others as in `explained`."""
     text = "\n".join(f"{kind}: {message}" for kind, message in causes)
     ours = re.findall(r"^bmq(?:\.\w+)+: (.+)$", text, re.MULTILINE)
     if ours:
         return str(ours[-1])
     inner = next((line for _, message in reversed(causes) if (line := _first_line(message))), causes[-1].kind)
     if _DISK_FULL in text:
-        return f"A disk is full ({inner}). Make room where job.checkpoint and the temporary files (TMPDIR) are. {_KEPT}"
+        return f"A disk is full ({inner}). Make room where job.checkpoint and the temporary files (TMPDIR) are. {kept}"
     if _is_damage(causes, text):
         lines = [_first_line(cause.message) for cause in causes[1:] or causes]
         nameless = f"{file} ({inner})" if file else inner
@@ -94,7 +95,7 @@ def failure_sentence(causes: Sequence[Cause], file: str = "") -> str:
     # A failure in Python is often not the innermost: the JVM that still writes to the worker fails, too.
     python = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception|Invalid)\w*: .+$", _of_workers(causes), re.MULTILINE)
     what = python[-1] if python else inner
-    return f"The streaming query failed: {what[:_LONGEST]}. {_KEPT} {_WHOLE_REPORT}"
+    return f"The streaming query failed: {what[:_LONGEST]}. {kept} {_WHOLE_REPORT}"
 
 
 def _is_damage(causes: Sequence[Cause], text: str) -> bool:

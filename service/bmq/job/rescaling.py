@@ -1,4 +1,4 @@
-"""`bmq checkpoint rescale` and `upgrade`: a new checkpoint with the content of an old one.
+"""`bmq checkpoint rescale`: a new checkpoint with the content of an old one.
 
 1. The old checkpoint must be at rest: its last planned batch is committed.
 2. Read the old state shard by shard, and write the pages of the new shards to temporary files.
@@ -24,7 +24,7 @@ from bmq.job.replicas import Head
 from bmq.job.seeding import NextOffsets, SeedProcessor, write_seed
 from bmq.job.session import temporary_folder
 from bmq.job.shards import shard_keys
-from bmq.job.stored_state import StoredCheckpoint
+from bmq.job.stored_state import StoredCheckpoint, address_of
 from bmq.monitor.monitor import Monitor
 from bmq.monitor.rescale import rescale
 from bmq.records import Delta
@@ -66,12 +66,12 @@ def write_rescaled(spark: SparkSession, old: StoredCheckpoint, new: Path, n_shar
             pages = Path(temporary)
             next_offsets = _write_pages(spark, old, pages, n_shards)  # 2
             processor = SeedProcessor(shard_keys(n_shards), pages, next_offsets)
-            write_seed(spark, new.absolute().as_uri(), old.documents(), processor)  # 3
+            write_seed(spark, address_of(new), old.documents(), processor)  # 3
         now = StoredCheckpoint(old.folder)
         if (now.batch, now.planned) != (old.batch, old.planned):  # 4
             raise StateError(f"checkpoint {old.folder} has gone on meanwhile. Stop its service, and try again.")
         origin = msgspec.structs.replace(old.origin, shards=n_shards, delivery_id=f"bmq-{uuid4().hex[:16]}")
-        CheckpointFolder(spark, new.absolute().as_uri()).write(origin)  # 5
+        CheckpointFolder(spark, address_of(new)).write(origin)  # 5
     except BaseException:
         shutil.rmtree(new, ignore_errors=True)
         raise

@@ -57,6 +57,7 @@ class StoredCheckpoint:
     Attributes
     ----------
     origin : its `bmq.json`.
+    format : of that file.
     batch : the last committed batch.
 
     Raises
@@ -67,7 +68,9 @@ class StoredCheckpoint:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         try:
-            self.origin: Origin = read_origin((folder / FILE).read_bytes(), str(folder))
+            text = (folder / FILE).read_bytes()
+            self.origin: Origin = read_origin(text, str(folder))
+            self.format: int = json.loads(text)["format"]
         except OSError as error:
             raise StateError(
                 f"{folder} is not a checkpoint that can be read: it has no {FILE} ({error.strerror}). Name the folder "
@@ -123,7 +126,12 @@ class StoredCheckpoint:
     def _read(self, spark: SparkSession, variable: str) -> DataFrame:
         _ = spark.streams  # makes the coordinator of state stores, to which the reader's stores report
         reader = spark.read.format("statestore").option("stateVarName", variable).option("batchId", self.batch)
-        return reader.load(self.folder.absolute().as_uri())
+        return reader.load(address_of(self.folder))
+
+
+def address_of(folder: Path) -> str:
+    """Return the address of a folder for Spark, which escapes what a URI needs by itself."""
+    return f"file://{folder.absolute()}"
 
 
 def feeds_of(origin: Origin) -> dict[str, Feed]:

@@ -27,7 +27,7 @@ class FeedStage:
 
     def __init__(self, installation: Installation, clocks: Mapping[str, FeedClock]) -> None:
         feeds = installation.feeds
-        self._engines = {name: FeedEngine(feed, installation.limits) for name, feed in feeds.items()}
+        self._engines = {name: FeedEngine(feed, installation) for name, feed in feeds.items()}
         self._held = {
             name: HeldReadings(self._engines[name].tables.streams, feed.max_lateness_ms)
             for name, feed in feeds.items()

@@ -61,18 +61,21 @@ class JoinStage:
         return query.query_id in self and self._lifetimes.is_in_force(query, self.query(query.query_id))
 
     def excess(self, query: JoinQuery) -> str | None:
-        """Return why a definition would write too many events if it were put now; None: it would not.
+        """Return why too many pairs would begin if a definition were put now; None: not so many would.
 
-        All shards return the same, because each of them has the last reading of all streams.
+        All shards return the same, because each of them has the last reading of all streams. An edit that only narrows
+        the band begins no pair; of another edit all pairs count, those that go on, too.
         """
         if query.kind is not Kind.BAND_JOIN or not query.enabled:
+            return None
+        if query.query_id in self and _begins_no_pair(self.query(query.query_id), query):
             return None
         n_pairs = self._pair(query.feeds).band.count_pairs(query, self._most_pairs)
         if n_pairs <= self._most_pairs:
             return None
         return (
-            f"More than {self._most_pairs} pairs of streams are in the band now, and each would be an event. Narrow "
-            "'where' or the band, use 'equal', or raise limits.pairs in the configuration."
+            f"More than {self._most_pairs} pairs of streams are in the band now. Narrow 'where' or the band, use "
+            "'equal', or raise limits.pairs in the configuration."
         )
 
     def put(self, command: Put[JoinQuery], reason: Reason) -> StageResult:
@@ -244,3 +247,12 @@ class JoinStage:
             ids = {query.query_id for query in pair.queries()}
             assert ids == {query_id for query_id, own in self._names.items() if own == names}
             assert self._lifetimes.pending(names) <= ids
+
+
+def _begins_no_pair(old: JoinQuery, new: JoinQuery) -> bool:
+    """Return whether every pair in the band of an edited query was in its band before."""
+    if old.kind is not Kind.BAND_JOIN or not old.enabled:
+        return False
+    before, after = (query.alternatives[0].bands[0] for query in (old, new))
+    same = (old.left, old.right, before.left, before.right) == (new.left, new.right, after.left, after.right)
+    return same and old.reports_queries == new.reports_queries and before.lo <= after.lo and after.hi <= before.hi

@@ -53,7 +53,8 @@ class Monitor:
     installation : the feeds, and what queries may cost.
     silent_tombstones_before : control offset
         The monitor does not reply to a delete of an unknown query below this offset. Such a delete was in the
-        compacted topic before this state began, so the query was never known here.
+        compacted topic before this state began, so the query was never known here. The limit of a tenant's queries
+        begins at this offset, too.
     shard, n_shards : which shard this is; the shards divide the joined pairs of a join among them.
     """
 
@@ -109,7 +110,7 @@ class Monitor:
         stage, before = self._stage_of(query), self._stage_with(query.query_id)
         if stage.is_unchanged(query):  # 1
             return StageResult(replies=[Reply(query.query_id, Status.UNCHANGED, command.offset)])
-        if (excess := self._excess(query, is_new=before is None)) is not None:  # 2
+        if (excess := self._excess(command, is_new=before is None)) is not None:  # 2
             refused = Refused(command.offset, query.query_id, ControlCode.OVER_LIMIT, excess)
             return StageResult(replies=[self._refuse(refused)])
         reason = Reason.QUERY_REGISTERED if before is None else Reason.QUERY_UPDATED
@@ -121,9 +122,15 @@ class Monitor:
         result.add(stage.put(command, reason))  # 4
         return self._noted(result)
 
-    def _excess(self, query: Query, *, is_new: bool) -> str | None:
-        """Return why a definition costs too much; None: it does not. All shards return the same."""
-        excess = self._tenants.excess(query.query_id) if is_new else None
+    def _excess(self, command: Put[Query], *, is_new: bool) -> str | None:
+        """Return why a definition costs too much; None: it does not. All shards return the same.
+
+        The number of a tenant's queries does not count for what was in the control topic before this state began: there
+        are also definitions that were rejected, or whose time is over, and they would take the place of others.
+        """
+        query, excess = command.query, None
+        if is_new and command.offset >= self._silent_tombstones_before:
+            excess = self._tenants.excess(query.query_id)
         if excess is None and isinstance(query, JoinQuery):
             excess = self._joins.excess(query)
         return excess

@@ -18,7 +18,7 @@ class Limits:
     conjunctions : in `any`.
     window_readings : of a counted window.
     pairs : of streams that are in the band of a band join when it is put.
-    passes : visits of one reading to regions of queries with `passes`.
+    passes : visits of one reading to regions of one tenant's queries with `passes`.
     """
 
     vertices: int = 10_000

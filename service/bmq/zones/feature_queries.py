@@ -158,9 +158,9 @@ def _checked(query_id: str, feature: Feature, wishes: Wishes, check: Check) -> t
 def _definition(feature: Feature, geometry: Any, wishes: Wishes) -> bytes:
     options = dict(wishes.options or {})
     definition = {"kind": "border", "feed": wishes.feed, "region": {"geojson": geometry}} | options
-    tags = dict(options.get("tags") or {}) | _tags(feature.properties, wishes.tags)
-    if tags:
-        definition["tags"] = tags
+    tags, given = _tags(feature.properties, wishes.tags), options.get("tags", {})
+    if tags and isinstance(given, dict):  # else the rules for definitions refuse it
+        definition["tags"] = given | tags
     return json.dumps(definition).encode()
 
 

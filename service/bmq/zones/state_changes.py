@@ -12,9 +12,9 @@ from typing import Any
 from bmq.errors import ServiceError
 from bmq.zones.definition_texts import canonical_text
 
-# The statuses of a definition that needs no further put. A time that is over stays over: another put would begin the
-# `ttl` anew each time that somebody applies the folder.
-SETTLED = frozenset({"accepted", "unchanged", "degraded", "expired"})
+# A time that is over stays over: another put would begin the `ttl` anew each time that somebody applies the folder. And
+# what is in the topic without a reply needs no second put: the service will read it, or Kafka has deleted the reply.
+REPEATED = "rejected"
 
 
 class Action(StrEnum):
@@ -22,7 +22,7 @@ class Action(StrEnum):
 
     CREATE = "create"
     REPLACE = "replace"
-    REPEAT = "repeat"  # the same definition, which the service rejected, or to which it has not replied
+    REPEAT = "repeat"  # the same definition, which the service rejected
     DELETE = "delete"
 
 
@@ -58,7 +58,9 @@ class Change:
 def find_changes(
     desired: Mapping[str, Any], registered: Mapping[str, Registered], prune_prefix: str | None
 ) -> list[Change]:
-    """Return the commands that make the desired state of the registered one, sorted by query id, deletions last.
+    """Return the commands that make the desired state of the registered one, sorted by query id, deletions first.
+
+    A tenant with all the queries that it may have can so rename one.
 
     Parameters
     ----------
@@ -74,16 +76,15 @@ def find_changes(
     if prune_prefix is not None:
         _check_prefix(prune_prefix, desired)
     changes = [
+        Change(query_id, Action.DELETE, registered[query_id].definition, None)
+        for query_id in sorted(registered.keys() - desired.keys())
+        if prune_prefix is not None and query_id.startswith(prune_prefix)
+    ]
+    changes += [
         Change(query_id, action, registered[query_id].definition if query_id in registered else None, definition)
         for query_id, definition in sorted(desired.items())
         if (action := _action(definition, registered.get(query_id))) is not None
     ]
-    if prune_prefix is not None:
-        changes += [
-            Change(query_id, Action.DELETE, registered[query_id].definition, None)
-            for query_id in sorted(registered.keys() - desired.keys())
-            if query_id.startswith(prune_prefix)
-        ]
     return changes
 
 
@@ -99,7 +100,7 @@ def _action(definition: Any, registered: Registered | None) -> Action | None:
         return Action.CREATE
     if canonical_text(registered.definition) != canonical_text(definition):
         return Action.REPLACE
-    return None if registered.status in SETTLED else Action.REPEAT
+    return Action.REPEAT if registered.status == REPEATED else None
 
 
 def _check_prefix(prefix: str, desired: Mapping[str, Any]) -> None:

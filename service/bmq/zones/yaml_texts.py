@@ -1,7 +1,7 @@
 """YAML that means the same as JSON: `on` is a text, a date is a text, and a name twice in one mapping is a fault.
 
-PyYAML reads YAML 1.1, in which the field `on` of a band join is the truth value true, and 2026-01-05 is a date. These
-are the rules of YAML 1.2's core schema instead.
+PyYAML reads YAML 1.1, in which the field `on` of a band join is the truth value true, and 2026-01-05 is a date. Here
+null, truth values and numbers are those of JSON, with the spellings `~`, `True` and `.5` beside; all else is a text.
 """
 
 import re

@@ -32,7 +32,7 @@ def test_a_band_join_with_more_pairs_than_allowed_is_refused_and_the_one_before_
     service.run_batch([put("q", **BAND)], {"left": at(0, 1, *"abc"), "right": [*at(0.5, 1, *"defg"), *at(9, 1, "h")]})
     assert len(service.events) == 12  # no put wrote them
 
-    service.run_batch([put("q", **BAND | {"tags": {"more": 1}}), put("p", **BAND)], {})
+    service.run_batch([put("q", **BAND | {"band": [-1, 2]}), put("p", **BAND)], {})
 
     assert answers(service) == ["accepted", "over_limit", "over_limit"]
     assert "More than 11 pairs of streams are in the band now" in service.replies[-1]["error"]["message"]
@@ -51,6 +51,37 @@ def test_a_band_join_without_so_many_events_is_accepted(fewer: dict[str, Any]) -
     service.run_batch([put("q", **BAND), put("p", **BAND | fewer)], {})
 
     assert answers(service) == ["over_limit", "accepted"]
+
+
+def test_an_edit_that_only_narrows_the_band_is_accepted_whatever_its_pairs() -> None:
+    service = PureService(Installation(SIDES, limits=Limits(pairs=3)))
+    service.run_batch([put("q", **BAND)], {"left": at(0, 1, *"ab"), "right": at(0.5, 1, *"cd")})
+    wider, narrower = BAND | {"band": [-2, 1]}, BAND | {"band": [-0.75, 1]}
+    service.run_batch([put("q", **BAND | {"tags": {"a": 1}}), put("q", **narrower), put("q", **wider)], {})
+
+    assert answers(service) == ["accepted", "accepted", "accepted", "over_limit"]
+
+
+def test_passes_of_one_tenant_do_not_take_those_of_another() -> None:
+    tenants = (Tenant("many", "many."), Tenant("one", ""))
+    service = PureService(Installation(LINE, limits=Limits(passes=2), tenants=tenants))
+    ids = ["many.1", "many.2", "many.3", "other"]
+    box = {"box": {"x": [1, 2]}}
+    puts = [put(query_id, kind="border", feed="line", region=box, passes=True) for query_id in ids]
+    service.run_batch(puts, {"line": at(0, 1, "jumps")})
+    service.run_batch([], {"line": at(9, 2, "jumps")})
+
+    assert [(one["query_id"], one["sign"]) for one in service.events] == [("other", "+"), ("other", "-")]
+    assert service.n_suppressed == 6
+
+
+def test_what_a_new_checkpoint_finds_is_not_refused_for_its_tenant() -> None:
+    box = {"kind": "border", "feed": "line", "region": {"box": {"x": [0, 1]}}}
+    installation = Installation(LINE, tenants=(Tenant("one", "", queries=1),))
+    service = PureService(installation, silent_tombstones_before=2)
+    service.run_batch([put("a", **box), put("b", **box), put("c", **box)], {})
+
+    assert answers(service) == ["accepted", "accepted", "over_limit"]
 
 
 @pytest.mark.parametrize(("most", "n_events"), [(3, 6), (2, 0)])

@@ -118,9 +118,9 @@ class BandChannels:
         if key.reports_queries or left.streams.n_seen * right.streams.n_seen <= most:
             return 0
         self._refresh()
-        entries = self._entries.get(key)
-        if entries is None:
-            entries = self._entries[key] = self._entries_of(key, LEFT), self._entries_of(key, RIGHT)
+        if key not in self._entries:  # those of one channel at a time: there may be as many channels as queries
+            self._entries = {key: (self._entries_of(key, LEFT), self._entries_of(key, RIGHT))}
+        entries = self._entries[key]
         band = query.alternatives[0].bands[0]
         return count_in_band(band.lo, band.hi, *entries, most)
 

@@ -14,7 +14,7 @@ from bmq.engines.feed.edits import put_query, remove_query, restore_query
 from bmq.engines.feed.feed_tables import FeedTables
 from bmq.engines.feed.slot_events import no_events
 from bmq.engines.stage_result import StageResult
-from bmq.records import NEVER, Crossings, Feed, Limits, Readings, Reason, RegionQuery, StreamRows, TrackingRows
+from bmq.records import NEVER, Crossings, Feed, Installation, Readings, Reason, RegionQuery, StreamRows, TrackingRows
 from bmq.records.column_records import as_one
 
 
@@ -23,15 +23,15 @@ class FeedEngine:
 
     Parameters
     ----------
-    limits : what one reading may cost.
+    installation : what one reading may cost, and whose queries these are.
 
     Attributes
     ----------
     tables : what is kept of the feed; for code that counts, compares or stores it.
     """
 
-    def __init__(self, feed: Feed, limits: Limits) -> None:
-        self.tables = FeedTables(feed, limits.passes)
+    def __init__(self, feed: Feed, installation: Installation) -> None:
+        self.tables = FeedTables(feed, installation)
 
     # -- commands -----------------------------------------------------------------------------------------
 

@@ -24,7 +24,18 @@ from bmq.engines.scope.conditions import CODES_MIN, Conditions
 from bmq.engines.tracking.trackings import Trackings
 from bmq.index.stream_table import Chained, StreamTable
 from bmq.index.text_ids import ids_of_texts
-from bmq.records import NEVER, Attributes, Bools, Feed, Float64s, Int32s, Readings, RegionQuery, StreamRows
+from bmq.records import (
+    NEVER,
+    Attributes,
+    Bools,
+    Feed,
+    Float64s,
+    Installation,
+    Int32s,
+    Readings,
+    RegionQuery,
+    StreamRows,
+)
 
 
 class FeedTables:
@@ -32,6 +43,7 @@ class FeedTables:
 
     Attributes
     ----------
+    installation : what one reading may cost, and whose queries these are.
     n_dims : the number of dimensions of the feed.
     streams : the last reading of each stream. If the feed has attributes, the last row of its values is their code.
     queries : query id -> slot, and columns by slot.
@@ -41,15 +53,14 @@ class FeedTables:
     silent : the memberships that end without an event.
     trackings : one for each (tracked query, stream) that is remembered.
     passes : the regions of queries with `passes`.
-    most_passes : visits of one reading; a reading with more has no passes.
     dues : when each query with a life time ends.
     silence_dues : when some stream may fall silent.
     settled : epoch ms up to which timers have fired; of a stream with a lag, up to this time less the lag.
     """
 
-    def __init__(self, feed: Feed, most_passes: int) -> None:
+    def __init__(self, feed: Feed, installation: Installation) -> None:
         self.feed = feed
-        self.most_passes = most_passes
+        self.installation = installation
         self.n_dims = len(feed.dimensions)
         self.streams = StreamTable(self.n_dims + bool(feed.attributes), feed.stream_ttl_ms)
         self.queries = QueryTable()

@@ -6,7 +6,7 @@ import numpy as np
 
 from bmq.engines.event_columns import Events, When
 from bmq.engines.feed.feed_tables import FeedTables
-from bmq.engines.feed.pass_search import short_way
+from bmq.engines.feed.pass_search import Visits, short_way
 from bmq.engines.feed.slot_events import no_events, some_events
 from bmq.engines.feed.watched_regions import Steps
 from bmq.index.stream_table import Chained
@@ -36,8 +36,8 @@ def find_passes(tables: FeedTables, chained: Chained, steps: Steps) -> PassEvent
 
     A visit counts if its query has `passes` and its scope holds both readings. The times are as if the stream moved
     along the straight line between the readings at constant speed. They are rounded to the nearest millisecond, and
-    halves to the even one. A reading with more than ``tables.most_passes`` visits has no passes. Cost: as
-    `Passes.find`.
+    halves to the even one. If a reading has more visits to the regions of one tenant than `limits.passes`, it has none
+    of these. Cost: as `Passes.find`.
     """
     moved = np.flatnonzero(chained.moved)
     no_passes = PassEvents(no_events(tables.n_dims), np.zeros(1, dtype=np.int32))
@@ -48,7 +48,7 @@ def find_passes(tables: FeedTables, chained: Chained, steps: Steps) -> PassEvent
     if not visits.rows.size:
         return no_passes
     visits = take(visits, _in_scope(tables, steps, moved[visits.rows], visits.queries))
-    is_allowed = np.bincount(visits.rows, minlength=1)[visits.rows] <= tables.most_passes
+    is_allowed = _are_allowed(tables, visits)
     n_suppressed = 2 * int(np.count_nonzero(~is_allowed))
     visits = take(visits, is_allowed)
     if not visits.rows.size:
@@ -77,6 +77,23 @@ def find_passes(tables: FeedTables, chained: Chained, steps: Steps) -> PassEvent
         passes=np.arange(1, rows.size + 1, dtype=np.int32),
     )
     return PassEvents(events, np.concatenate([[0], numbers[order]]).astype(np.int32), n_suppressed)
+
+
+def _are_allowed(tables: FeedTables, visits: Visits) -> Bools:
+    """Return which visits are not too many of their reading and tenant, bool[n]."""
+    most = tables.installation.limits.passes
+    n_of_reading = np.bincount(visits.rows, minlength=1)[visits.rows]
+    if not (n_of_reading > most).any():
+        return np.ones(visits.rows.size, dtype=np.bool_)
+    # So no tenant can take the passes of another.
+    slots, which = np.unique(visits.queries, return_inverse=True)
+    tenants = [tables.installation.tenant_of(tables.queries.query(slot).query_id) for slot in slots.tolist()]
+    _, numbers = np.unique([tenant.name if tenant else "" for tenant in tenants], return_inverse=True)
+    _, group, n_of_group = np.unique(
+        np.stack([visits.rows, numbers[which]]), axis=1, return_inverse=True, return_counts=True
+    )
+    are_allowed: Bools = n_of_group[group] <= most
+    return are_allowed
 
 
 def times_on_way(begins: Int64s, ends: Int64s, fractions: Float64s) -> Int64s:

@@ -5,13 +5,13 @@ import pytest
 
 from bmq.engines.feed.feed_engine import FeedEngine
 from bmq.kernels.tables.hashing import hash_ids
-from bmq.records import Feed, Ids, Limits, Readings, Reason, Region, RegionQuery
+from bmq.records import Feed, Ids, Installation, Readings, Reason, Region, RegionQuery
 
 pytestmark = pytest.mark.unit
 
 
 def test_a_thousand_puts_over_known_streams_are_one_change_of_the_border_index() -> None:
-    engine = FeedEngine(Feed("f", "f", "id", ("x",), "ts"), Limits())
+    engine = FeedEngine(Feed("f", "f", "id", ("x",), "ts"), Installation({}))
     data, starts = np.frombuffer(b"ab", dtype=np.uint8), np.arange(3, dtype=np.int64)
     times = np.array([1, 1], dtype=np.int64)
     engine.advance(Readings(Ids(starts, data, hash_ids(starts, data)), times, times, np.array([[1.0, 5.0]])), 1)
