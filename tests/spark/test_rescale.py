@@ -19,7 +19,7 @@ from tests.ledger_check import must_be_whole
 from tests.spark import joins_by_hand
 from tests.spark.test_restarts import FEEDS, N_STREAMS, QUERIES, Played, Run, events_of
 
-NEW = "new checkpoint"  # Spark escapes the space by itself
+NEW = "checkpoint"
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1_200)]
 
 N_ROUNDS = 6  # with each service
