@@ -341,3 +341,19 @@ def as_answer(message: dict[str, Any]) -> Answer:
 
 
 TOO_FAR_AHEAD = RECORD_TIME + MAX_FUTURE_MS + 1
+
+
+def what_differs(service: PureService, oracle: Oracle) -> str:
+    """Return what a service has emitted and answered, where it is not what the definition says; "" where it is."""
+    pairs = [as_pair_event(message) for message in service.events if is_of_pair(message)]
+    others = [as_event(message) for message in service.events if not is_of_pair(message)]
+    return "\n".join(
+        filter(
+            None,
+            [
+                differences(by_pair(pairs), by_pair(oracle.pair_events)),
+                differences(by_stream(others), by_stream(oracle.events)),
+                differences(by_query(map(as_answer, service.replies)), by_query(oracle.answers)),
+            ],
+        )
+    )

@@ -19,7 +19,7 @@ from bmq.broker.ports import free_ports
 from bmq.cli import app
 from bmq.job.checkpoint import FORMAT
 from bmq.kafka_io.connect import admin_client
-from tests.kafka.pure_responder import Place, PureResponder, make_place
+from tests.kafka.pure_responder import Place
 
 pytestmark = pytest.mark.kafka
 
@@ -29,17 +29,6 @@ FORTIES = {"kind": "border", "feed": "stocks", "region": {"box": {"price": [40, 
 FIFTIES = {"kind": "border", "feed": "stocks", "region": {"box": {"price": [50, 60]}}, "streams": ["B", "C"]}
 
 Bmq = Callable[..., Result]
-
-
-@pytest.fixture
-def place(bootstrap_servers: str) -> Place:
-    return make_place(bootstrap_servers)
-
-
-@pytest.fixture
-def service(place: Place) -> Iterator[None]:
-    with PureResponder(place):
-        yield
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """`bmq query import`, `apply` and `export` on a real broker, as users type them."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from bmq.cli import app
 from bmq.client import Client
-from tests.kafka.pure_responder import Place, PureResponder, make_place
+from tests.kafka.pure_responder import Place
 
 pytestmark = pytest.mark.kafka
 
@@ -21,17 +20,6 @@ FIFTIES = {"kind": "border", "feed": "stocks", "region": {"box": {"price": [50, 
 WRONG = {"kind": "border", "feed": "stocks", "region": {"box": {"cost": [50, 60]}}}
 POLYGON = {"type": "Polygon", "coordinates": [[[13.0, 52.0], [13.5, 52.0], [13.5, 52.5], [13.0, 52.0]]]}
 POINT = {"type": "Point", "coordinates": [13.0, 52.0]}
-
-
-@pytest.fixture
-def place(bootstrap_servers: str) -> Place:
-    return make_place(bootstrap_servers)
-
-
-@pytest.fixture
-def service(place: Place) -> Iterator[None]:
-    with PureResponder(place):
-        yield
 
 
 @pytest.fixture

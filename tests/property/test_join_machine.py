@@ -14,8 +14,6 @@ from tests.programs import (
     JOIN_FEEDS,
     JOIN_SERVED,
     Batch,
-    as_answer,
-    as_event,
     as_pair_event,
     by_pair,
     by_query,
@@ -26,6 +24,7 @@ from tests.programs import (
     lines_of,
     run,
     tell,
+    what_differs,
 )
 from tests.pure_service import PureService
 from tests.strategies import cut_smaller, join_programs_in_order, join_worlds, programs
@@ -116,19 +115,3 @@ def test_the_ledger_of_the_definition_is_whole(program: list[Batch]) -> None:
 
     assert broken_answers(oracle.pair_events) == []
     assert broken_ledgers(oracle.events) == []
-
-
-def what_differs(service: PureService, oracle: Oracle) -> str:
-    """Return what a service has emitted and answered, where it is not what the definition says; "" where it is."""
-    pairs = [as_pair_event(message) for message in service.events if is_of_pair(message)]
-    others = [as_event(message) for message in service.events if not is_of_pair(message)]
-    return "\n".join(
-        filter(
-            None,
-            [
-                differences(by_pair(pairs), by_pair(oracle.pair_events)),
-                differences(by_stream(others), by_stream(oracle.events)),
-                differences(by_query(map(as_answer, service.replies)), by_query(oracle.answers)),
-            ],
-        )
-    )

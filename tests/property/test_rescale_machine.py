@@ -17,18 +17,12 @@ from tests.programs import (
     JOIN_SERVED,
     SERVED,
     Batch,
-    as_answer,
     as_event,
-    as_pair_event,
-    by_pair,
-    by_query,
-    by_stream,
     dead_of,
-    differences,
-    is_of_pair,
     lines_of,
     run,
     tell,
+    what_differs,
 )
 from tests.pure_service import PureService
 from tests.strategies import cut_smaller, join_programs_in_order, join_worlds, programs, programs_in_order
@@ -124,15 +118,3 @@ def test_a_rescaled_service_emits_the_same_event_ids_of_joins(
 def all_of(service: PureService) -> tuple[list[str], list[str], int]:
     """Return all events with their ids, sorted, because the order between streams is free; replies; late readings."""
     return sorted(map(repr, service.events)), list(map(repr, service.replies)), service.n_late
-
-
-def what_differs(service: PureService, oracle: Oracle) -> str:
-    """Return the events and replies of a service that are not those of the definition; "" if there are none."""
-    pairs = [as_pair_event(message) for message in service.events if is_of_pair(message)]
-    others = [as_event(message) for message in service.events if not is_of_pair(message)]
-    found = [
-        differences(by_pair(pairs), by_pair(oracle.pair_events)),
-        differences(by_stream(others), by_stream(oracle.events)),
-        differences(by_query(map(as_answer, service.replies)), by_query(oracle.answers)),
-    ]
-    return "\n".join(filter(None, found))

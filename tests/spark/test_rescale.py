@@ -13,13 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from bmq.kafka_io.topics import Topics
-from tests.conformance.service import Service, write_config
+from tests.conformance.service import Service
 from tests.ledger_check import must_be_whole
 from tests.spark import joins_by_hand
-from tests.spark.test_restarts import FEEDS, N_STREAMS, QUERIES, Played, Run, events_of
+from tests.spark.test_restarts import N_STREAMS, QUERIES, Played, Run, events_of, make_config
 
-NEW = "checkpoint"
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1_200)]
 
 N_ROUNDS = 6  # with each service
@@ -39,12 +37,7 @@ class Rescaled:
 @pytest.fixture(scope="module")
 def rescaled(bootstrap_servers: str, tmp_path_factory: pytest.TempPathFactory) -> Rescaled:
     old, new = tmp_path_factory.mktemp("rescale-old"), tmp_path_factory.mktemp("rescale-new")
-    name = old.name.replace("_", "-")
-    config, served = write_config(old, name, bootstrap_servers, FEEDS)
-    assert served == set(FEEDS)
-    Topics({"bootstrap.servers": bootstrap_servers}).create_missing(
-        f"{name}-control", [f"{name}-{feed}" for feed in FEEDS], 1
-    )
+    name, config = make_config(old, bootstrap_servers)
     run = Run(name, bootstrap_servers, Service(config))
     try:
         run.put_queries()
@@ -52,7 +45,7 @@ def rescaled(bootstrap_servers: str, tmp_path_factory: pytest.TempPathFactory) -
         run.service.stop()
         before = files_of(old / "checkpoint")
         report = bmq("show", str(old / "checkpoint"))
-        bmq("rescale", "--shards", str(N_SHARDS), str(old / "checkpoint"), str(new / NEW))
+        bmq("rescale", "--shards", str(N_SHARDS), str(old / "checkpoint"), str(new / "checkpoint"))
         after = files_of(old / "checkpoint")
         run.service = Service(config_of(new, config))
         play(run, range(N_ROUNDS, 2 * N_ROUNDS - 1))
@@ -123,5 +116,5 @@ def config_of(new: Path, config: Path) -> Path:
     """Write the configuration of the new checkpoint beside it."""
     text = config.read_text(encoding="utf-8").replace("shards = 2", f"shards = {N_SHARDS}")
     path = new / config.name
-    path.write_text(text.replace(str(config.with_name("checkpoint")), str(new / NEW)), encoding="utf-8")
+    path.write_text(text.replace(str(config.with_name("checkpoint")), str(new / "checkpoint")), encoding="utf-8")
     return path

@@ -7,6 +7,7 @@ import json
 import random
 from collections import defaultdict
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,15 +92,21 @@ class Run:
         self._n_sent[topic] += 1
 
 
-@pytest.fixture(scope="module")
-def played(bootstrap_servers: str, tmp_path_factory: pytest.TempPathFactory) -> Played:
-    folder = tmp_path_factory.mktemp("restarts")
+def make_config(folder: Path, bootstrap_servers: str) -> tuple[str, Path]:
+    """Make the topics of a run, and write its configuration; return its name and the configuration."""
     name = folder.name.replace("_", "-")
     config, served = write_config(folder, name, bootstrap_servers, FEEDS)
     assert served == set(FEEDS)
     Topics({"bootstrap.servers": bootstrap_servers}).create_missing(
         f"{name}-control", [f"{name}-{feed}" for feed in FEEDS], 1
     )
+    return name, config
+
+
+@pytest.fixture(scope="module")
+def played(bootstrap_servers: str, tmp_path_factory: pytest.TempPathFactory) -> Played:
+    folder = tmp_path_factory.mktemp("restarts")
+    name, config = make_config(folder, bootstrap_servers)
     run = Run(name, bootstrap_servers, Service(config))
     try:
         run.put_queries()

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from bmq.cli.publishing import ManyTimeout, NoWait, installation_of, parsed, publish_many, with_progress
+from bmq.cli.publishing import ManyTimeout, NoWait, installation_of, parsed, publish_many, readable, with_progress
 from bmq.cli.target import BootstrapOption, ConfigOption, Target, find_target
 from bmq.cli.terminal import show_line, show_lines
-from bmq.client.client import REPLY_TIMEOUT_SECONDS, StandingQuery
+from bmq.client.client import REPLY_TIMEOUT_SECONDS
 from bmq.errors import ControlError, ServiceError
 from bmq.zones.checks import check_definition
 from bmq.zones.definition_texts import diff_lines
@@ -53,7 +53,10 @@ def apply(
     desired = read_desired(path)
     _check_all(target, desired)
     with target.client() as client:
-        registered = {query_id: _registered(query) for query_id, query in client.queries().items()}
+        registered = {
+            query_id: Registered(readable(query.definition), query.status)
+            for query_id, query in client.queries().items()
+        }
     definitions = {query_id: query.definition for query_id, query in desired.items()}
     changes = find_changes(definitions, registered, prune)
     if dry_run:
@@ -123,8 +126,3 @@ def _check_all(target: Target, desired: dict[str, DesiredQuery]) -> None:
         raise ServiceError(
             f"The service would reject {n_refused} of {len(desired)} definitions; see above. Nothing was published."
         )
-
-
-def _registered(query: StandingQuery) -> Registered:
-    definition = parsed(query.definition)
-    return Registered(query.definition.decode(errors="replace") if definition is None else definition, query.status)

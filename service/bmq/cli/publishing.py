@@ -35,10 +35,8 @@ def refuse_invalid(target: Target, query_id: str, definition: bytes) -> None:
         raise ServiceError(f"{query_id}: {error.code.value}: {error} Nothing was published.") from error
 
 
-def publish_many(
-    target: Target, commands: Mapping[str, bytes | None], timeout: float, *, no_wait: bool
-) -> dict[str, ReplyMessage]:
-    """Publish commands (None: delete) and show what the service replied to each; return the replies.
+def publish_many(target: Target, commands: Mapping[str, bytes | None], timeout: float, *, no_wait: bool) -> None:
+    """Publish commands (None: delete) and show what the service replied to each.
 
     Raises
     ------
@@ -46,12 +44,12 @@ def publish_many(
         The service rejected some of them; each is shown before.
     """
     if not commands:
-        return {}
+        return
     with target.client() as client:
         if no_wait:
             for query_id, offset in client.publish(commands).items():
                 say_published(query_id, offset)
-            return {}
+            return
         replies: dict[str, ReplyMessage] = {}
 
         def note(reply: ReplyMessage) -> None:
@@ -66,7 +64,6 @@ def publish_many(
             n_rejected = _show_replies(commands, replies)
     if n_rejected:
         raise ServiceError(f"The service rejected {n_rejected} of {len(commands)} commands; see above.")
-    return replies
 
 
 def _show_replies(commands: Mapping[str, bytes | None], replies: Mapping[str, ReplyMessage]) -> int:
@@ -121,6 +118,12 @@ def parsed(definition: bytes) -> Any:
         return json.loads(definition)
     except (ValueError, RecursionError):
         return None
+
+
+def readable(definition: bytes) -> Any:
+    """Return a definition as parsed JSON, or as text if it is not JSON: the topic may contain anything."""
+    read = parsed(definition)
+    return definition.decode(errors="replace") if read is None else read
 
 
 def _rejection(reply: ReplyMessage) -> str:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from bmq.cli.apply import apply, export
 from bmq.cli.import_features import import_features
-from bmq.cli.publishing import NoWait, Timeout, parsed, refuse_invalid, say_published, say_reply
+from bmq.cli.publishing import NoWait, Timeout, readable, refuse_invalid, say_published, say_reply
 from bmq.cli.target import BootstrapOption, ConfigOption, find_target
 from bmq.cli.terminal import plain, show_line, show_lines
 from bmq.client.client import REPLY_TIMEOUT_SECONDS, StandingQuery
@@ -109,7 +109,7 @@ def show(
         inside = None if members is None else [msgspec.to_builtins(member) for member in members]
         show_line(json.dumps(_as_json(query) | {"inside": inside}, ensure_ascii=False))
         return
-    definition = _definition(query)
+    definition = readable(query.definition)
     if isinstance(definition, str):
         show_line(definition)
     else:
@@ -117,12 +117,6 @@ def show(
     show_line(_answer(query))
     for line in _inside(_kind(definition), members):
         show_line(line)
-
-
-def _definition(query: StandingQuery) -> Any:
-    """Return the definition as parsed JSON, or as text if it is not JSON: the topic may contain anything."""
-    read = parsed(query.definition)
-    return query.definition.decode(errors="replace") if read is None else read
 
 
 def _as_json(query: StandingQuery) -> dict[str, Any]:
@@ -134,7 +128,7 @@ def _as_json(query: StandingQuery) -> dict[str, Any]:
         "version": None if reply is None else reply.version,
         "control_offset": query.control_offset,
         "error": error,
-        "definition": _definition(query),
+        "definition": readable(query.definition),
     }
 
 
@@ -168,7 +162,7 @@ def _print_table(queries: list[StandingQuery]) -> None:
     table = Table("ID", "STATUS", "VERSION", "KIND", "FEED", "REGION", "STREAMS", box=None, pad_edge=False)
     for query in queries:
         version = "" if query.reply is None or query.reply.version is None else str(query.reply.version)
-        table.add_row(*map(plain, (query.query_id, query.status, version, *_summary(_definition(query)))))
+        table.add_row(*map(plain, (query.query_id, query.status, version, *_summary(readable(query.definition)))))
     # A file or a pipe has no width, so the lines must not be cut.
     console = Console(markup=False, width=None if sys.stdout.isatty() else 1_000)
     console.print(table)

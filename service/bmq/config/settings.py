@@ -108,12 +108,8 @@ class Config(BaseSettings):
             topics.allowed_output_prefix,
             topics.reserved(),
             self.limits.record(),
-            self.tenant_records(),
+            tuple(tenant.record(name) for name, tenant in self.tenants.items()),
         )
-
-    def tenant_records(self) -> tuple[records.Tenant, ...]:
-        """Return the tenants, as records for the other layers."""
-        return tuple(tenant.record(name) for name, tenant in self.tenants.items())
 
     def with_broker(self, bootstrap_servers: str) -> Self:
         """Return the same configuration with the address of Kafka, which may be the broker that the service started."""

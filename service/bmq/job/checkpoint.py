@@ -11,6 +11,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 from py4j.protocol import Py4JJavaError
@@ -88,6 +89,39 @@ def must_be_new(found: Sequence[str], location: str) -> None:
         )
 
 
+def new_delivery_id() -> str:
+    """Return a beginning of transactional ids and groups that no checkpoint has yet."""
+    return f"bmq-{uuid4().hex[:16]}"
+
+
+def batches_in(folder: Path) -> list[int]:
+    """Return the numbers of the batches that have a file in a folder of a checkpoint, in no order."""
+    return [int(file.name) for file in folder.glob("*") if file.name.isdecimal()]
+
+
+def offset_documents(folder: Path, batch: int) -> list[dict[str, Any]]:
+    """Return where a batch of a checkpoint on this machine ended in the topics of each source.
+
+    Raises
+    ------
+    StateError : Spark's file is damaged.
+    """
+    path = _offsets_file(folder, batch)
+    try:
+        # A line of version, a line of metadata, and one for each source.
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()[2:]]
+    except (OSError, ValueError) as error:
+        raise _damaged(path, error) from error
+
+
+def _offsets_file(folder: Path, batch: int) -> Path:
+    return folder / "offsets" / str(batch)
+
+
+def _damaged(path: Path, error: Exception) -> StateError:
+    return StateError(f"{path} cannot be read ({error}). Restore the checkpoint from a copy, {_WAY_OUT}")
+
+
 def last_position(folder: Path) -> Position:
     """Return where the last whole batch of a checkpoint on this machine ended, in the topics of all sources.
 
@@ -95,15 +129,14 @@ def last_position(folder: Path) -> Position:
     ------
     StateError : Spark's file is damaged.
     """
-    committed = [int(file.name) for file in (folder / "commits").glob("*") if file.name.isdecimal()]
+    committed = batches_in(folder / "commits")
     if not committed:
         return Position({})
-    path = folder / "offsets" / str(max(committed))
+    batch = max(committed)
     try:
-        # A line of version, a line of metadata, and one for each source.
-        positions = [Position.of(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()[2:]]
-    except (OSError, ValueError, AttributeError) as error:
-        raise StateError(f"{path} cannot be read ({error}). Restore the checkpoint from a copy, {_WAY_OUT}") from error
+        positions = [Position.of(document) for document in offset_documents(folder, batch)]
+    except AttributeError as error:
+        raise _damaged(_offsets_file(folder, batch), error) from error
     offsets = {topic: partitions for position in positions for topic, partitions in position.offsets.items()}
     return Position(offsets, {topic: name for position in positions for topic, name in position.ids.items()})
 

@@ -13,13 +13,12 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import msgspec
 from pyspark.sql import SparkSession
 
 from bmq.errors import ConfigError, StateError
-from bmq.job.checkpoint import CheckpointFolder, Origin
+from bmq.job.checkpoint import CheckpointFolder, Origin, new_delivery_id
 from bmq.job.replicas import Head
 from bmq.job.seeding import NextOffsets, SeedProcessor, write_seed
 from bmq.job.session import temporary_folder
@@ -70,7 +69,7 @@ def write_rescaled(spark: SparkSession, old: StoredCheckpoint, new: Path, n_shar
         now = StoredCheckpoint(old.folder)
         if (now.batch, now.planned) != (old.batch, old.planned):  # 4
             raise StateError(f"checkpoint {old.folder} has gone on meanwhile. Stop its service, and try again.")
-        origin = msgspec.structs.replace(old.origin, shards=n_shards, delivery_id=f"bmq-{uuid4().hex[:16]}")
+        origin = msgspec.structs.replace(old.origin, shards=n_shards, delivery_id=new_delivery_id())
         CheckpointFolder(spark, address_of(new)).write(origin)  # 5
     except BaseException:
         shutil.rmtree(new, ignore_errors=True)

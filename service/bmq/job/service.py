@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from bmq.config import Config
-from bmq.job.checkpoint import FILE, CheckpointFolder, Origin, bound_options, must_fit
+from bmq.job.checkpoint import FILE, CheckpointFolder, Origin, bound_options, must_fit, new_delivery_id
 from bmq.job.failed_query import JobFailed, explained
 from bmq.job.idle import ClockWriter, IdleFeeds
 from bmq.job.pipeline import start_pipeline
@@ -214,7 +214,7 @@ def _bind(folder: CheckpointFolder, config: Config, topics: Topics) -> Origin:
             control_end=topics.end_offsets([config.topics.control])[config.topics.control][0],
             feeds=bound_options(feeds),
             clock_start=_clock_end(config, topics),
-            delivery_id=_new_delivery_id(),
+            delivery_id=new_delivery_id(),
         )
     else:
         must_fit(found, config.job.checkpoint, config.job.shards, feeds)
@@ -226,7 +226,7 @@ def _bind(folder: CheckpointFolder, config: Config, topics: Topics) -> Origin:
             start_offsets=found.start_offsets | begin_offsets,
             feeds=found.feeds | bound_options(added),
             clock_start=found.clock_start or _clock_end(config, topics),
-            delivery_id=found.delivery_id or _new_delivery_id(),
+            delivery_id=found.delivery_id or new_delivery_id(),
         )
     if origin != found:
         folder.write(origin)
@@ -236,10 +236,6 @@ def _bind(folder: CheckpointFolder, config: Config, topics: Topics) -> Origin:
 def _idle_feeds(config: Config) -> IdleFeeds:
     advances = {name: feed.idle_advance_ms for name, feed in config.feed_records().items()}
     return IdleFeeds({name: advance for name, advance in advances.items() if advance is not None})
-
-
-def _new_delivery_id() -> str:
-    return f"bmq-{uuid4().hex[:16]}"
 
 
 def _markers_topic(config: Config) -> str | None:

@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from bmq.errors import StateError
-from bmq.job.checkpoint import FILE, Origin, read_origin
+from bmq.job.checkpoint import FILE, Origin, batches_in, offset_documents, read_origin
 from bmq.job.replicas import Head, catch_up, read_head
 from bmq.job.shards import shard_keys
 from bmq.monitor.monitor import Monitor
@@ -76,7 +76,7 @@ class StoredCheckpoint:
                 f"{folder} is not a checkpoint that can be read: it has no {FILE} ({error.strerror}). Name the folder "
                 "that job.checkpoint names, on a file system of this machine."
             ) from error
-        committed = _batches(folder / "commits")
+        committed = batches_in(folder / "commits")
         if not committed:
             raise StateError(f"checkpoint {folder} has no committed batch, so it has no state. Start its service once.")
         self.batch = max(committed)
@@ -84,7 +84,7 @@ class StoredCheckpoint:
     @property
     def planned(self) -> int:
         """The last batch that has offsets: the committed one, or the one that did not end."""
-        return max(_batches(self.folder / "offsets"), default=-1)
+        return max(batches_in(self.folder / "offsets"), default=-1)
 
     def documents(self) -> list[dict[str, Any]]:
         """Return where the last committed batch ended in the topics of each source, as the offset log has it.
@@ -93,12 +93,7 @@ class StoredCheckpoint:
         ------
         StateError : Spark's file is damaged.
         """
-        path = self.folder / "offsets" / str(self.batch)
-        try:
-            # A line of version, a line of metadata, and one for each source.
-            return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()[2:]]
-        except (OSError, ValueError) as error:
-            raise StateError(f"{path} cannot be read ({error}). Restore the checkpoint from a copy.") from error
+        return offset_documents(self.folder, self.batch)
 
     def shards(self, spark: SparkSession) -> Iterator[tuple[Head, Monitor]]:
         """Yield the head and the monitor of each shard, one after the other.
@@ -152,7 +147,3 @@ def _feed(name: str, options: Mapping[str, Any]) -> Feed:
         max_lateness_ms=int(options["max_lateness"].removesuffix("ms")),
         join=options.get("join", False),
     )
-
-
-def _batches(folder: Path) -> list[int]:
-    return [int(file.name) for file in folder.glob("*") if file.name.isdecimal()]

@@ -36,8 +36,8 @@ def find_passes(tables: FeedTables, chained: Chained, steps: Steps) -> PassEvent
 
     A visit counts if its query has `passes` and its scope holds both readings. The times are as if the stream moved
     along the straight line between the readings at constant speed. They are rounded to the nearest millisecond, and
-    halves to the even one. If a reading has more visits to the regions of one tenant than `limits.passes`, it has none
-    of these. Cost: as `Passes.find`.
+    halves to the even one. If a reading visits the regions of one tenant more often than `limits.passes`, these
+    visits do not count. Cost: as `Passes.find`.
     """
     moved = np.flatnonzero(chained.moved)
     no_passes = PassEvents(no_events(tables.n_dims), np.zeros(1, dtype=np.int32))
