@@ -66,7 +66,7 @@ $(KERNELS): $(INSTALLED) $(wildcard service/bmq/kernels/*.py service/bmq/kernels
 
 .PHONY: test
 test: java $(INSTALLED) $(KERNELS) ## Run every test (ARGS="-k name" for some of them)
-	$(BIN)/pytest --numprocesses $(WORKERS) $(ARGS)
+	$(BIN)/pytest --numprocesses $(WORKERS) --durations 25 --durations-min 20 $(ARGS)
 
 # A compiled kernel neither checks an index nor warns of an overflow; plain Python does both. A warning fails no test,
 # because hashes overflow on purpose and ranks multiply infinity by 0. Not here: tests of trackings, whose kernels read

@@ -38,7 +38,7 @@ pytestmark = [pytest.mark.property, pytest.mark.timeout(1_200 if N_EXAMPLES < N_
 n_shards = st.sampled_from([1, 1, 1, 2, 2, 3, 4, 5])
 
 
-@settings(max_examples=min(6 * N_EXAMPLES, N_NIGHTLY))
+@settings(max_examples=min(4 * N_EXAMPLES, N_NIGHTLY))
 @given(program=programs(join_worlds), n_shards=n_shards, silent_tombstones_before=st.integers(0, 2))
 def test_the_service_says_of_joins_what_the_definition_says(
     program: Sequence[Batch], n_shards: int, silent_tombstones_before: int
@@ -57,7 +57,7 @@ def test_the_service_says_of_joins_what_the_definition_says(
     assert len({message["event_id"] for message in service.events}) == len(service.events)
 
 
-@settings(max_examples=min(3 * N_EXAMPLES, N_NIGHTLY))
+@settings(max_examples=min(2 * N_EXAMPLES, N_NIGHTLY))
 @given(data=st.data(), program=join_programs_in_order(), one=n_shards, other=n_shards)
 def test_batches_shards_and_restarts_change_no_event_of_readings_in_order(
     data: st.DataObject, program: list[Batch], one: int, other: int

@@ -49,7 +49,7 @@ def without_restarts(program: Sequence[Batch]) -> list[Batch]:
     return [replace(batch, restart=None) for batch in program]
 
 
-@settings(max_examples=min(2 * N_EXAMPLES, N_NIGHTLY))
+@settings(max_examples=min(N_EXAMPLES, N_NIGHTLY))
 @given(program=rescaled(programs()), n_shards=n_shards, silent_tombstones_before=st.integers(0, 2))
 def test_a_rescaled_service_says_what_the_definition_says(
     program: list[Batch], n_shards: int, silent_tombstones_before: int
@@ -70,7 +70,7 @@ def test_a_rescaled_service_says_what_the_definition_says(
     assert len({message["event_id"] for message in service.events}) == len(service.events)
 
 
-@settings(max_examples=min(2 * N_EXAMPLES, N_NIGHTLY))
+@settings(max_examples=min(N_EXAMPLES, N_NIGHTLY))
 @given(program=rescaled(programs(join_worlds)), n_shards=n_shards, silent_tombstones_before=st.integers(0, 2))
 def test_a_rescaled_service_says_of_joins_what_the_definition_says(
     program: list[Batch], n_shards: int, silent_tombstones_before: int

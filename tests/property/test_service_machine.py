@@ -68,7 +68,7 @@ BEHIND_A_COOLDOWN = [
 ]
 
 
-@settings(max_examples=min(15 * N_EXAMPLES, N_NIGHTLY))
+@settings(max_examples=min(8 * N_EXAMPLES, N_NIGHTLY))
 @given(program=programs(), n_shards=n_shards, silent_tombstones_before=st.integers(0, 2))
 @example(program=SILENT_THROUGH_AN_EDIT, n_shards=1, silent_tombstones_before=0)
 @example(program=SILENT_THROUGH_ANOTHER_LIMIT, n_shards=1, silent_tombstones_before=0)
@@ -92,7 +92,7 @@ def test_the_service_says_what_the_definition_says(
     assert len({message["event_id"] for message in service.events}) == len(emitted)
 
 
-@settings(max_examples=min(6 * N_EXAMPLES, N_NIGHTLY))
+@settings(max_examples=min(3 * N_EXAMPLES, N_NIGHTLY))
 @given(data=st.data(), program=programs_in_order(), one=n_shards, other=n_shards)
 def test_batches_shards_and_restarts_change_no_event_of_readings_in_order(
     data: st.DataObject, program: list[Batch], one: int, other: int
