@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import TopicPartition
 
 from bmq.broker.broker import Broker
 from bmq.broker.ports import free_ports
 from bmq.errors import SetupError, StateError
 from bmq.kafka_io import connect
-from bmq.kafka_io.batch_writer import MARK_SECONDS, NO_BATCH, LooseWriter, MarkedWriter, Marks
+from bmq.kafka_io.batch_writer import MARK_SECONDS, NO_BATCH, BatchRun, LooseWriter, MarkedWriter, Marks
 from bmq.kafka_io.sender import Fenced, Messages
 from bmq.kafka_io.topics import Topics
 from bmq.kafka_io.writer_process import Place, RemoteWriter, start
@@ -24,6 +25,11 @@ from tests.brokers import kill, pid_of, runs, wait_until
 from tests.kafka_records import read_all
 
 LIMIT_SECONDS = 20
+DIGEST = "0123456789abcdef"
+
+
+def run_of(batch: int, marked: int, *, has_messages: bool = True, digest: str = DIGEST) -> BatchRun:
+    return BatchRun(batch, marked, has_messages, digest)
 
 
 class World:
@@ -47,18 +53,22 @@ class World:
 
     def run(self, writer: MarkedWriter | RemoteWriter, batch: int, marked: int, *values: str) -> int:
         """Run a batch; return the last marked batch after it."""
-        after = writer.begin(batch, marked, has_messages=bool(values))
+        after = writer.begin(run_of(batch, marked, has_messages=bool(values)))
         writer.write([self.messages(*values)] if values else [])
         return after
 
     def mark(self) -> int:
         """The mark that a reader of committed offsets finds; negative: none."""
+        return self.committed().offset
+
+    def committed(self) -> TopicPartition:
+        """The mark with its metadata."""
         reader = connect.consumer(self.options | {"group.id": self.marks.group})
         try:
             (found,) = reader.committed([self.marks.at(0)], timeout=LIMIT_SECONDS)
         finally:
             reader.close()
-        return found.offset
+        return found
 
     def written(self) -> list[str]:
         return [record.value.decode() for record in read_all(self.servers, self.events)]
@@ -83,7 +93,7 @@ def test_keys_values_and_headers_arrive_as_they_are(world: World) -> None:
     null = pa.array([None], pa.string())
     headers = pa.array([[]], pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])))
     writer = world.writer()
-    writer.begin(0, NO_BATCH, has_messages=True)
+    writer.begin(run_of(0, NO_BATCH))
     writer.write([world.messages("a"), message_batch(pa.array([world.events]), pa.array(["m"]), null, headers)])
 
     records = {record.key: record for record in read_all(world.servers, world.events)}
@@ -109,7 +119,7 @@ def test_a_transaction_that_was_left_open_never_counts(world: World) -> None:
         yield world.messages("half")
         raise EOFError
 
-    writer.begin(1, marked, has_messages=True)
+    writer.begin(run_of(1, marked))
     with pytest.raises(EOFError):
         writer.write(dies_in_the_middle())
     assert world.run(writer, 1, marked, "whole") == 1
@@ -119,7 +129,7 @@ def test_a_transaction_that_was_left_open_never_counts(world: World) -> None:
 def test_a_writer_that_another_one_replaced_cannot_commit(world: World) -> None:
     zombie = world.writer()
     marked = world.run(zombie, 0, NO_BATCH, "a")
-    zombie.begin(1, marked, has_messages=True)
+    zombie.begin(run_of(1, marked))
 
     assert world.run(world.writer(), 1, marked, "new") == 1
 
@@ -140,7 +150,7 @@ def test_a_shard_may_move_from_writer_to_writer(world: World) -> None:
 def test_a_lost_mark_is_an_error_and_no_second_copy(world: World) -> None:
     elsewhere = MarkedWriter(world.options, Marks(f"{world.events}-forgotten", world.marks.topic))
     with pytest.raises(StateError, match=r"is gone, and the state expects 8\. .*at_least_once"):
-        elsewhere.begin(8, 7, has_messages=True)
+        elsewhere.begin(run_of(8, 7))
 
 
 def test_a_copy_of_a_checkpoint_that_is_behind_is_an_error(world: World) -> None:
@@ -149,13 +159,42 @@ def test_a_copy_of_a_checkpoint_that_is_behind_is_an_error(world: World) -> None
     for batch in (1, 2):
         marked = world.run(writer, batch, marked, "b")
     with pytest.raises(StateError, match="is 3, but this checkpoint is at batch 1"):
-        world.writer().begin(1, 0, has_messages=True)
+        world.writer().begin(run_of(1, 0))
+
+
+def test_another_batch_of_the_same_number_is_an_error(world: World) -> None:
+    assert world.run(world.writer(), 0, NO_BATCH, "a") == 0
+    for _ in range(2):  # also after a restart, for which it is a batch that runs again
+        with pytest.raises(StateError, match=r"An earlier run wrote batch 0 .* other records.* until batch 0 is over"):
+            world.writer().begin(run_of(0, NO_BATCH, digest="others"))
+
+    again = world.writer()
+    assert world.run(again, 0, NO_BATCH, "a") == 0
+    assert world.run(again, 1, 0, "b") == 1
+    with pytest.raises(StateError, match="other records"):  # also where the mark is remembered
+        again.begin(run_of(1, 0, digest="others"))
+    assert world.written() == ["a", "b"]
+
+
+def test_a_mark_has_the_whole_digest_and_nothing_else(world: World) -> None:
+    world.run(world.writer(), 0, NO_BATCH, "a")
+
+    assert (world.committed().offset, world.committed().metadata) == (1, DIGEST)
+
+
+def test_a_mark_of_a_version_without_digests_counts(world: World) -> None:
+    writer = world.writer()
+    writer.begin(run_of(0, NO_BATCH, digest=""))
+    writer.write([world.messages("a")])
+
+    assert world.run(world.writer(), 0, NO_BATCH, "a") == 0
+    assert world.written() == ["a"]
 
 
 def test_after_at_least_once_the_old_mark_is_taken_up(world: World) -> None:
     world.run(world.writer(), 0, NO_BATCH, "a")
     loose = LooseWriter(world.options)
-    marked = loose.begin(1, 0, has_messages=True)
+    marked = loose.begin(run_of(1, 0))
     loose.write([world.messages("b")])
     assert world.run(world.writer(), 2, marked, "c") == 2
     assert world.written() == ["a", "b", "c"]
@@ -167,7 +206,7 @@ def test_a_message_that_the_broker_refuses_is_an_error_with_its_topic(
 ) -> None:
     small = topics("small", config={"max.message.bytes": "1000"})
     writer = world.writer() if is_marked else LooseWriter(world.options)
-    writer.begin(0, NO_BATCH, has_messages=True)
+    writer.begin(run_of(0, NO_BATCH))
     with pytest.raises(SetupError, match=f"did not take a message for topic '{small}': .*too large"):
         writer.write([world.messages("x" * 5_000, topic=small)])
     assert world.written() == []
@@ -203,7 +242,7 @@ def test_a_writer_that_was_replaced_while_the_broker_paused_cannot_commit(broker
     world = world_of(broker, "paused")
     zombie = world.writer()
     marked = world.run(zombie, 0, NO_BATCH, "a")
-    zombie.begin(1, marked, has_messages=True)
+    zombie.begin(run_of(1, marked))
     assert world.run(world.writer(), 1, marked, "new") == 1
 
     os.kill(pid_of(broker), signal.SIGSTOP)
@@ -271,7 +310,7 @@ def test_a_worker_that_dies_in_the_middle_leaves_nothing(world: World, owner: in
         raise ZeroDivisionError
 
     worker = remote(world, owner)
-    worker.begin(0, NO_BATCH, has_messages=True)
+    worker.begin(run_of(0, NO_BATCH))
     with pytest.raises(ZeroDivisionError):
         worker.write(dies())
     worker.close()
@@ -282,13 +321,13 @@ def test_a_worker_that_dies_in_the_middle_leaves_nothing(world: World, owner: in
 
 def test_errors_of_the_writer_reach_the_worker(world: World, owner: int) -> None:
     with pytest.raises(StateError, match="the state expects 8"):
-        remote(world, owner).begin(8, 7, has_messages=True)
+        remote(world, owner).begin(run_of(8, 7))
 
 
 def test_a_writer_process_that_was_killed_is_replaced(world: World, owner: int) -> None:
     worker = remote(world, owner)
     marked = world.run(worker, 0, NO_BATCH, "a")
-    worker.begin(1, marked, has_messages=True)
+    worker.begin(run_of(1, marked))
     os.kill(child_of(owner), signal.SIGKILL)
     with pytest.raises(SetupError, match="has ended"):
         worker.write([world.messages("lost")])

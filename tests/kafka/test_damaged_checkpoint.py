@@ -34,13 +34,19 @@ class Played:
         for second in range(3):
             if second:
                 self.run(self.checkpoint)
-            self._send(second)
+            self.send(second)
         assert self.n_events() == N_STREAMS // 2 + N_STREAMS
 
-    def run(self, checkpoint: Path) -> None:
+    def run(self, checkpoint: Path, delivery: str = "exactly_once") -> None:
         """Read everything that is there, by a service on this checkpoint."""
         feed = {"topic": NAME, "stream_id": "id", "event_time": "ts", "event_time_unit": "ms", "dimensions": ["x"]}
-        job = {"checkpoint": str(checkpoint), "shards": 2, "starting_offsets": "earliest", "trigger": "available_now"}
+        job = {
+            "checkpoint": str(checkpoint),
+            "shards": 2,
+            "starting_offsets": "earliest",
+            "trigger": "available_now",
+            "delivery": delivery,
+        }
         topics = {name: f"{NAME}.{name}" for name in ("control", "events", "replies", "dead_letter", "markers")}
         service = Service(Config(feeds={"line": feed}, job=job, topics=topics, metrics={"port": 0}), self.servers)
         try:
@@ -53,7 +59,8 @@ class Played:
         """Return how many events there are."""
         return sum(1 for _ in read_all(self.servers, f"{NAME}.events"))
 
-    def _send(self, second: int) -> None:
+    def send(self, second: int) -> None:
+        """Send a reading of each stream, which crosses the border."""
         for stream in range(N_STREAMS):
             value = {"id": f"s{stream}", "ts": 1_000 * second, "x": 5.0 if (stream + second) % 2 else 50.0}
             self._producer.produce(NAME, json.dumps(value), f"s{stream}")
@@ -110,3 +117,22 @@ def test_a_full_disk_is_named_and_the_service_goes_on_when_there_is_room(played:
     played.run(small_disk)
     # A shard that has written its part of the third batch by another copy does not write it again.
     assert played.n_events() == N_STREAMS // 2 + 2 * N_STREAMS
+
+
+def test_a_copy_that_is_a_batch_behind_does_not_take_other_readings_for_written(played: Played, tmp_path: Path) -> None:
+    before, behind = tmp_path / "before", tmp_path / "behind"
+    shutil.copytree(played.checkpoint, before)
+    shutil.copytree(played.checkpoint, behind)
+    played.run(before)
+    n_written = played.n_events()
+    played.send(3)
+
+    for _ in range(2):  # the second start finds the batch in Spark's log
+        with pytest.raises(ServiceError, match=r"An earlier run wrote batch 2 .* Start with job.delivery"):
+            played.run(behind)
+    assert played.n_events() == n_written
+
+    played.run(behind, "at_least_once")
+    assert played.n_events() == n_written + 2 * N_STREAMS  # the third batch again, and what came after it
+    played.run(behind)
+    assert played.n_events() == n_written + 2 * N_STREAMS

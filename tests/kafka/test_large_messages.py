@@ -58,7 +58,7 @@ class World:
         head = Head(marked=self.marked)
         output = Output(self.plan, 0, self.number, head, Frames(dead_letters=list(dead)), result)
         faults = look(self.writer, output)
-        self.marked = self.writer.begin(self.number, self.marked, has_messages=True)
+        self.marked = self.writer.begin(output.run())
         write(self.writer, output, faults)
 
     def records(self, topic: str) -> list[ConsumerRecord]:

@@ -27,7 +27,7 @@ from bmq.job.received import Frames
 from bmq.job.rendering import Output
 from bmq.job.replicas import Head
 from bmq.job.writing import look, write
-from bmq.kafka_io.batch_writer import NO_BATCH, Marks
+from bmq.kafka_io.batch_writer import Marks
 from bmq.kafka_io.output_topics import NO_FAULTS, OutputTopics, TopicUse
 from bmq.kafka_io.topics import Topics
 from bmq.kafka_io.writer_process import Place, RemoteWriter
@@ -321,7 +321,7 @@ def test_a_topic_that_is_lost_after_the_look_leaves_no_half_of_a_transaction(str
 
     faults = look(writer, output)
     assert faults == NO_FAULTS
-    writer.begin(0, NO_BATCH, has_messages=True)
+    writer.begin(output.run())
     deny(strict_servers, "late", AclOperation.WRITE)
     wait_until(lambda: OutputTopics(options).look(output.topic_use()).missing, "the rights")
     faults = write(writer, output, faults).faults
@@ -334,7 +334,7 @@ def test_a_topic_that_is_lost_after_the_look_leaves_no_half_of_a_transaction(str
     assert json.loads(reply.value)["status"] == "degraded"
 
     faults = look(writer, output)  # the batch runs again
-    assert writer.begin(0, NO_BATCH, has_messages=True) == 0
+    assert writer.begin(output.run()) == 0
     write(writer, output, faults)
     assert len(list(read_all(strict_servers, "events"))) == 3
 

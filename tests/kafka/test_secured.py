@@ -17,7 +17,7 @@ from bmq.client import Client
 from bmq.config import Config, TopicsSection
 from bmq.errors import ServiceError, SetupError
 from bmq.job.service import Service
-from bmq.kafka_io.batch_writer import NO_BATCH, MarkedWriter, Marks
+from bmq.kafka_io.batch_writer import NO_BATCH, BatchRun, MarkedWriter, Marks
 from bmq.kafka_io.connect import Options
 from bmq.kafka_io.topic_reader import Start, TopicReader
 from bmq.kafka_io.topics import Topics
@@ -118,7 +118,7 @@ def read(options: Options, topic: str) -> list[dict[str, object]]:
 def written_to(options: Options, topic: str) -> None:
     """Write one message to a topic, as a shard does."""
     writer = MarkedWriter(options, Marks("bmq-of-tests-0", TOPICS.markers))
-    batch = writer.begin(0, NO_BATCH, has_messages=True)
+    batch = writer.begin(BatchRun(0, NO_BATCH, has_messages=True, digest=""))
     assert batch == 0
     headers = pa.array([[]], MESSAGE_SCHEMA.field("headers").type)
     writer.write([message_batch(pa.array([topic]), pa.array([b"k"]), pa.array([b"v"]), headers)])

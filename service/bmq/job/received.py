@@ -3,12 +3,14 @@
 Knows the rows' columns and the order in which a shard applies them, but not their effects.
 """
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import pandas as pd
 import pyarrow as pa
 
@@ -29,6 +31,7 @@ class Frames:
     clocks : feed -> the earliest and the latest event time of the batch over all shards; marks count for the latest.
     next_offsets : feed -> partition -> first offset after this batch.
     lost : feed -> number of offsets that the broker no longer had.
+    after_marks : first offset of the clock topic after this batch; 0: the batch has no marks.
     """
 
     commands: list[Command] = field(default_factory=list)
@@ -38,6 +41,14 @@ class Frames:
     dead_letters: list[pa.RecordBatch] = field(default_factory=list)
     next_offsets: dict[str, dict[int, int]] = field(default_factory=dict)
     lost: Counter[str] = field(default_factory=Counter)
+    after_marks: int = 0
+
+    def digest(self) -> str:
+        """Return a short digest of the offsets that were read: the same for the same records, in whatever blocks."""
+        ends = sorted((feed, sorted(partitions.items())) for feed, partitions in self.next_offsets.items())
+        last_commands = [command.offset for command in self.commands[-1:]]
+        read = msgspec.json.encode((ends, last_commands, self.after_marks, sorted(self.lost.items())))
+        return hashlib.blake2b(read, digest_size=8).hexdigest()
 
 
 class Row(NamedTuple):
@@ -84,6 +95,7 @@ def read_frames(rows: Iterable[Row]) -> Frames:
                 if dead.column("code")[0].as_py() == DATA_LOSS:
                     frames.lost[row.feed] += max(0, int(row.next_offset) - int(row.first_offset))
             case Kind.MARKS:
+                frames.after_marks = max(frames.after_marks, int(row.next_offset))
                 _move_clock(frames, row.feed, NEVER, int(row.latest))
             case Kind.READINGS:
                 frames.next_offsets.setdefault(row.feed, {})[int(row.partition)] = int(row.next_offset)

@@ -13,6 +13,7 @@ from bmq.job.outcome import ShardResult
 from bmq.job.plan import Plan
 from bmq.job.received import Frames
 from bmq.job.replicas import Head
+from bmq.kafka_io.batch_writer import BatchRun
 from bmq.kafka_io.output_topics import TopicFaults, TopicUse
 from bmq.monitor.crossing_batches import cut_crossings, cut_pairs
 from bmq.records import Crossings, Put, Query, Reply, Status
@@ -53,6 +54,15 @@ class Output:
         """Whether ``render`` may yield messages."""
         result = self.result
         return bool(result.crossings or result.pairs or self.frames.dead_letters or self._answers)
+
+    def run(self) -> BatchRun:
+        """Return what a writer must know of this run of the batch."""
+        return BatchRun(
+            self.batch,
+            self.head.marked,
+            has_messages=self.has_messages,
+            digest=self.frames.digest(),
+        )
 
     def limited_topics(self) -> tuple[str, str]:
         """Return the topics for whose limits `render` has a way out."""

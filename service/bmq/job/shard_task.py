@@ -67,7 +67,7 @@ def run_shard(batch: ShardBatch, store: Store) -> ShardCounters:
 
     with closing(_writer(batch)) as writer:
         faults = look(writer, output)  # 4
-        marked = writer.begin(output.batch, head.marked, has_messages=output.has_messages)
+        marked = writer.begin(output.run())
         new_head = commit(replica, head, store, frames.next_offsets, marked)
         _replicas[plan.run_id, shard] = replica
         written = write(writer, output, faults)  # 5

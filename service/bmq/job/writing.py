@@ -65,7 +65,7 @@ def write(writer: RemoteWriter, output: Output, faults: TopicFaults) -> Written:
             before, faults = faults, look(writer, output)
             if faults.missing.keys() <= before.missing.keys() and not _learn(output, limits, error):
                 raise
-            writer.begin(output.batch, output.head.marked, has_messages=output.has_messages)
+            writer.begin(output.run())
         else:
             if too_large:
                 _log.warning(

@@ -2,10 +2,14 @@
 
     transaction of batch n   messages ─► their topics
                              n + 1    ─► offset of the group ``<delivery id>-<shard>`` on the marker topic: the mark
+                             digest   ─► metadata of that offset
 
 The mark is in the same transaction as the messages. So a batch that runs again finds either both or neither, and writes
 nothing in the first case. A transactional id belongs to one shard of one checkpoint: whoever opens it later fences the
 one before, whose transaction then never commits.
+
+A checkpoint that was restored from a copy, or lost its newest file, plans a batch anew, and that batch reads other
+records than the marked one of its number. The digest of what a batch has read distinguishes the two.
 
 Knows Kafka and marks, but not the contents of messages.
 """
@@ -31,6 +35,29 @@ MARK_SECONDS = 3.0
 # output renews its mark this often.
 RENEW_SECONDS = 3_600.0
 
+_WRITE_TWICE = (
+    'Start with job.delivery = "at_least_once" until batch {batch} is over, which may write its events twice; '
+    "then go back."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRun:
+    """A run of a batch, as its writer must know it.
+
+    Attributes
+    ----------
+    batch : the number of the batch.
+    marked : the last marked batch before it, from the state; NO_BATCH: none, or not known.
+    has_messages : whether the batch has messages.
+    digest : of what the batch has read.
+    """
+
+    batch: int
+    marked: int
+    has_messages: bool
+    digest: str
+
 
 class LooseWriter:
     """Writes each batch at least once: one that runs again is written again.
@@ -51,7 +78,7 @@ class LooseWriter:
         self.batch_bytes = int(options.get("batch.size", BATCH_BYTES))
         self._sender: Sender | None = None
 
-    def begin(self, batch: int, marked: int, *, has_messages: bool) -> int:
+    def begin(self, run: BatchRun) -> int:
         """Return NO_BATCH: this writer sets no marks."""
         return NO_BATCH
 
@@ -83,9 +110,13 @@ class Marks:
     group: str
     topic: str
 
-    def at(self, mark: int) -> TopicPartition:
+    def place(self) -> str:
+        """Return the names for a person."""
+        return f"group {self.group!r} on topic {self.topic!r}"
+
+    def at(self, mark: int, digest: str = "") -> TopicPartition:
         """Return a mark as the client writes it."""
-        return TopicPartition(self.topic, 0, mark)
+        return TopicPartition(self.topic, 0, mark, digest)
 
 
 class MarkedWriter:
@@ -110,33 +141,31 @@ class MarkedWriter:
         self._marks = marks
         self._sender: Sender | None = None
         self._mark: int | None = None  # known while nobody else has opened the transactional id
+        self._digest = ""  # in the mark
         self._renewed = 0.0
-        self._batch = self._marked = NO_BATCH
+        self._run = BatchRun(NO_BATCH, NO_BATCH, has_messages=False, digest="")
         self._is_due = False
         self.is_written_before = False
 
-    def begin(self, batch: int, marked: int, *, has_messages: bool) -> int:
+    def begin(self, run: BatchRun) -> int:
         """Find out whether the batch is to be written, and return the last marked batch after it.
-
-        Parameters
-        ----------
-        batch : the number of the batch.
-        marked : the last marked batch before it, from the state; NO_BATCH: none, or not known.
-        has_messages : whether the batch has messages.
 
         Raises
         ------
-        StateError : the mark is not the one that the state expects.
+        StateError : the mark is not the one that the state expects, or that of another batch with this number.
         SetupError : Kafka refuses transactions.
         """
-        self._batch, self._marked = batch, marked
-        if self._sender is None or not _fits(self._mark, batch, marked):
+        self._run = run
+        if self._sender is None or not _fits(self._mark, run):
             self._open()  # the shard may have been written elsewhere in between
-        _must_fit(self._mark, batch, marked, self._marks)
-        self.is_written_before = self._mark == batch + 1
+        _must_fit(self._mark, run, self._marks)
+        self.is_written_before = self._mark == run.batch + 1
+        # A version without digests wrote the mark if it has none.
+        if self.is_written_before and self._digest not in ("", run.digest):
+            raise _planned_anew(run.batch, self._marks)
         is_old = time.monotonic() > self._renewed + RENEW_SECONDS
-        self._is_due = not self.is_written_before and (has_messages or is_old)
-        return batch if self.is_written_before or self._is_due else marked
+        self._is_due = not self.is_written_before and (run.has_messages or is_old)
+        return run.batch if self.is_written_before or self._is_due else run.marked
 
     def write(self, messages: Messages) -> None:
         """Write the messages and the mark of the batch in one transaction, if ``begin`` found that they are due.
@@ -158,7 +187,7 @@ class MarkedWriter:
             sender.abort()
             raise
         self._sender, self._is_due = sender, False
-        self._mark, self._renewed = self._batch + 1, time.monotonic()
+        self._mark, self._digest, self._renewed = self._run.batch + 1, self._run.digest, time.monotonic()
 
     def _begin_marked(self) -> "Sender":
         """Begin a transaction, with the mark in it, and return its sender.
@@ -166,17 +195,18 @@ class MarkedWriter:
         The mark comes before the messages: if it has to be set anew, nothing is lost with the transaction.
         """
         deadline = time.monotonic() + STEP_SECONDS
-        marks, before = self._marks, self._mark
+        marks, before, run = self._marks, self._mark, self._run
+        mark = marks.at(run.batch + 1, run.digest)
         while True:
             sender, self._sender = self._sender, None  # after a failure the writer is opened anew
             assert sender is not None, "begin() comes first"
             sender.step(sender.producer.begin_transaction)
             try:
-                sender.step(partial(sender.producer.send_offset, marks.at(self._batch + 1), marks.group), MARK_SECONDS)
+                sender.step(partial(sender.producer.send_offset, mark, marks.group), MARK_SECONDS)
             except (Stuck, Unreachable):
                 if time.monotonic() > deadline:
                     raise SetupError(
-                        f"Kafka did not take the mark of batch {self._batch} (group {marks.group!r}) in "
+                        f"Kafka did not take the mark of batch {run.batch} (group {marks.group!r}) in "
                         f"{STEP_SECONDS:.0f} s. Look at the log of the broker that coordinates the group."
                     ) from None
             except BaseException:
@@ -185,9 +215,9 @@ class MarkedWriter:
             else:
                 return sender
             self._open()
-            _must_fit(self._mark, self._batch, self._marked, marks)
+            _must_fit(self._mark, run, marks)
             if self._mark != before:
-                raise Fenced(f"Batch {self._batch} was written elsewhere meanwhile (group {marks.group!r}).")
+                raise Fenced(f"Batch {run.batch} was written elsewhere meanwhile (group {marks.group!r}).")
 
     def _open(self) -> None:
         """Take the transactional id, which fences and aborts whatever is left of others, and read the mark."""
@@ -220,33 +250,41 @@ class MarkedWriter:
             raise KafkaException(KafkaError(reason.code(), f"group {self._marks.group!r}: {reason.str()}")) from error
         if found.error is not None:
             raise KafkaException(found.error)
-        self._mark = found.offset if found.offset >= 0 else None
+        self._mark, self._digest = found.offset if found.offset >= 0 else None, found.metadata or ""
 
 
 Writer = LooseWriter | MarkedWriter
 
 
-def _must_fit(mark: int | None, batch: int, marked: int, marks: Marks) -> None:
+def _must_fit(mark: int | None, run: BatchRun, marks: Marks) -> None:
     """Raise StateError unless the mark is that of an earlier run of the batch, or the one that the state expects."""
-    if _fits(mark, batch, marked):
+    if _fits(mark, run):
         return
-    where = f"group {marks.group!r} on topic {marks.topic!r}"
+    batch, marked, where = run.batch, run.marked, marks.place()
     if mark is None or mark < marked + 1:
         found = "is gone" if mark is None else f"is {mark}"
         raise StateError(
             f"The mark of the last written batch ({where}) {found}, and the state expects {marked + 1}. Kafka forgets "
             "such a mark after offsets.retention.minutes. Or somebody reset the group, or changed topics.markers. So "
-            f"it is not known whether batch {batch} was written by an earlier run. Start once with job.delivery = "
-            '"at_least_once" until a batch has run, which may write that batch twice; then go back.'
+            f"it is not known whether batch {batch} was written by an earlier run. " + _WRITE_TWICE.format(batch=batch)
         )
     raise StateError(
         f"The mark of the last written batch ({where}) is {mark}, but this checkpoint is at batch {batch}. Another "
-        "service has gone on with a copy of it, or it was restored from an older copy. Give each service a checkpoint "
-        "of its own."
+        "service has gone on with a copy of it: give each service a checkpoint of its own. Or it was restored from an "
+        f'older copy: run with job.delivery = "at_least_once" until batch {mark} is over; events since then come twice.'
     )
 
 
-def _fits(mark: int | None, batch: int, marked: int) -> bool:
-    if marked == NO_BATCH:
-        return mark is None or mark <= batch + 1
-    return mark in (marked + 1, batch + 1)
+def _fits(mark: int | None, run: BatchRun) -> bool:
+    if run.marked == NO_BATCH:
+        return mark is None or mark <= run.batch + 1
+    return mark in (run.marked + 1, run.batch + 1)
+
+
+def _planned_anew(batch: int, marks: Marks) -> StateError:
+    return StateError(
+        f"An earlier run wrote batch {batch} to Kafka ({marks.place()}), but it had read other records: the checkpoint "
+        "no longer has the offsets of that batch. The machine lost power, or the checkpoint was restored from a copy, "
+        "or two services have a copy of it. It is not known which events are missing. "
+        + _WRITE_TWICE.format(batch=batch)
+    )

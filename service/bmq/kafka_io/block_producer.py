@@ -139,7 +139,7 @@ class BlockProducer:
         _check(library().begin_transaction(self._handle))
 
     def send_offset(self, place: TopicPartition, group: str, seconds: float) -> None:
-        """Set the offset of a consumer group as part of the transaction.
+        """Set the offset of a consumer group, with its metadata, as part of the transaction.
 
         Raises
         ------
@@ -157,9 +157,13 @@ class BlockProducer:
     def _send_offset(self, place: TopicPartition, group: str, limit_ms: int, errors: "SimpleQueue[int | None]") -> None:
         c = library()
         offsets, members = c.offsets_new(1), c.group_new(group.encode())
-        c.offsets_add(offsets, place.topic.encode(), place.partition)
-        c.offsets_set(offsets, place.topic.encode(), place.partition, place.offset)
+        element = _Offset.from_address(c.offsets_add(offsets, place.topic.encode(), place.partition))
+        metadata = (place.metadata or "").encode()
+        # With the zero byte at its end: the Python client reads a C string, and the library copies so many bytes.
+        n_bytes = len(metadata) + 1 if metadata else 0
+        element.offset, element.metadata, element.n_metadata_bytes = place.offset, metadata, n_bytes
         errors.put(c.send_offsets(self._handle, offsets, members, limit_ms))
+        element.metadata, element.n_metadata_bytes = None, 0  # it is Python's, and the library has copied it
         c.offsets_destroy(offsets)
         c.group_destroy(members)
 
@@ -219,6 +223,18 @@ class _Message(ctypes.Structure):
         ("n_bytes", ctypes.c_size_t),
         ("key", ctypes.c_void_p),
         ("n_key_bytes", ctypes.c_size_t),
+    )
+
+
+class _Offset(ctypes.Structure):
+    """The beginning of `rd_kafka_topic_partition_t`."""
+
+    _fields_ = (
+        ("topic", ctypes.c_char_p),
+        ("partition", ctypes.c_int32),
+        ("offset", ctypes.c_int64),
+        ("metadata", ctypes.c_char_p),
+        ("n_metadata_bytes", ctypes.c_size_t),
     )
 
 

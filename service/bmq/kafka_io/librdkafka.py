@@ -102,7 +102,6 @@ class Library:
         self.abort_transaction = function("abort_transaction", pointer, pointer, number)
         self.offsets_new = function("topic_partition_list_new", pointer, number)
         self.offsets_add = function("topic_partition_list_add", pointer, pointer, text, partition)
-        self.offsets_set = function("topic_partition_list_set_offset", number, pointer, text, partition, offset)
         self.offsets_destroy = function("topic_partition_list_destroy", None, pointer)
         self.group_new = function("consumer_group_metadata_new", pointer, text)
         self.group_destroy = function("consumer_group_metadata_destroy", None, pointer)

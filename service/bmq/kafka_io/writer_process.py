@@ -23,7 +23,7 @@ from typing import Any
 import pyarrow as pa
 
 from bmq.errors import ServiceError, SetupError
-from bmq.kafka_io.batch_writer import LooseWriter, MarkedWriter, Marks, Writer
+from bmq.kafka_io.batch_writer import BatchRun, LooseWriter, MarkedWriter, Marks, Writer
 from bmq.kafka_io.connect import Options
 from bmq.kafka_io.output_topics import OutputTopics, TopicFaults, TopicUse
 from bmq.kafka_io.sender import Messages, TooLarge
@@ -74,9 +74,9 @@ class RemoteWriter:
         assert isinstance(faults, TopicFaults)
         return faults
 
-    def begin(self, batch: int, marked: int, *, has_messages: bool) -> int:
+    def begin(self, run: BatchRun) -> int:
         """As `MarkedWriter.begin`."""
-        return int(self._ask((self._place, (batch, marked, has_messages))))
+        return int(self._ask((self._place, run)))
 
     def write(self, messages: Messages) -> None:
         """As `MarkedWriter.write`."""
@@ -143,9 +143,9 @@ class _Server:
                 else:
                     writer, lock = self._writer(place)
                     with lock:
-                        _serve_batch(connection, writer, self._topics_of(place), *question)
+                        _serve_batch(connection, writer, self._topics_of(place), question)
                         if writer.is_written_before:
-                            self._topics_of(place).forget(place.shard, question[0])
+                            self._topics_of(place).forget(place.shard, question.batch)
 
     def _topics_of(self, place: Place) -> OutputTopics:
         with self._lock:
@@ -165,10 +165,8 @@ class _Server:
             return found
 
 
-def _serve_batch(
-    connection: Connection, writer: Writer, topics: OutputTopics, batch: int, marked: int, has_messages: bool
-) -> None:
-    begun = _answered(lambda: writer.begin(batch, marked, has_messages=has_messages))
+def _serve_batch(connection: Connection, writer: Writer, topics: OutputTopics, run: BatchRun) -> None:
+    begun = _answered(lambda: writer.begin(run))
     connection.send(begun)
     if begun[0]:
         return

@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
-from bmq.job.frame_rows import FRAME_SCHEMA, Kind
+from bmq.job.frame_rows import DATA_LOSS, FRAME_SCHEMA, Kind
 from bmq.job.received import Frames, read_frames, rows_of
 from bmq.records import NEVER, Clock, Delete, Readings
-from bmq.wire.frames import pack_commands, pack_readings
+from bmq.wire.frames import pack_commands, pack_dead_letters, pack_readings
 from tests.crossings import make_ids
 
 
@@ -56,6 +57,26 @@ def test_readings_for_joins_come_by_partition_and_offset_beside_those_of_the_sha
     assert [part.event_times.tolist() for part in frames.join_readings["f"]] == [[1], [5, 4], [7]]
     assert [part.event_times.tolist() for part in frames.readings["f"]] == [[4]]
     assert frames.next_offsets == {"f": {0: 8}}
+
+
+def test_the_digest_is_of_what_was_read_and_not_of_its_blocks() -> None:
+    put = row(Kind.COMMANDS, feed="", first_offset=2, frame=pack_commands([Delete(2, "q")]))
+    frame = pack_dead_letters(
+        "f", pa.nulls(1, pa.binary()), pa.nulls(1, pa.binary()), ["t"], [0], [7], [DATA_LOSS], ["lost"]
+    )
+    lost = row(Kind.DEAD_LETTERS, first_offset=7, next_offset=9, frame=frame)
+    whole = received(readings_row(4, 9, 5), put)
+    in_blocks = received(put, readings_row(5, first_offset=2), readings_row(4, 9))
+    others = [
+        received(readings_row(4, 9, 5)),
+        received(readings_row(4, 9), put),
+        received(readings_row(4, 9, 5, partition=1), put),
+        received(readings_row(4, 9, 5), put, row(Kind.MARKS, next_offset=10)),
+        received(readings_row(4, 9, 5), put, lost),
+    ]
+
+    assert in_blocks.digest() == whole.digest()
+    assert len({frames.digest() for frames in [whole, *others]}) == 1 + len(others)
 
 
 def test_commands_come_by_offset() -> None:
