@@ -1,6 +1,6 @@
 """Shows failures to the user of a command."""
 
-import os
+import logging
 import traceback
 from typing import Any
 
@@ -8,6 +8,7 @@ import typer
 from confluent_kafka import KafkaException
 from typer.core import TyperGroup
 
+from bmq.cli.log_lines import debugging, is_json
 from bmq.cli.terminal import show_lines
 from bmq.errors import ServiceError
 
@@ -41,12 +42,10 @@ class Commands(TyperGroup):
             raise typer.Exit(1) from None
 
 
-def debugging() -> bool:
-    """Return whether BMQ_DEBUG asks for tracebacks and debug logs."""
-    return os.environ.get("BMQ_DEBUG", "") not in ("", "0")
-
-
 def _say(sentence: str) -> None:
+    if is_json():
+        logging.getLogger("bmq").error("%s", sentence, exc_info=debugging())
+        return
     if debugging():
         typer.echo(traceback.format_exc(), err=True)
     show_lines(f"bmq: {sentence}", err=True)

@@ -15,9 +15,8 @@ import typer
 
 from bmq.broker.broker import Broker
 from bmq.broker.ports import require_free
-from bmq.cli.failures import debugging
+from bmq.cli.log_lines import log_to_stderr
 from bmq.cli.target import BROKER_PORT, USUAL_CONFIG
-from bmq.cli.terminal import plain
 from bmq.config import load_config
 from bmq.errors import SetupError
 
@@ -36,8 +35,8 @@ def serve(
     config: Annotated[Path, typer.Option("--config", help="Configuration file.")] = USUAL_CONFIG,
 ) -> None:
     """Run the service. SIGTERM or Ctrl-C: finish the batch and stop; a second one: stop at once."""
-    _log_to_stderr()
     loaded = load_config(config)
+    log_to_stderr(loaded.log.level, loaded.log.format)
     # Not at the top: the import of Spark takes a second, and no other command needs it.
     from bmq.job.service import Service
 
@@ -53,7 +52,7 @@ def broker(
     folder: Annotated[Path, typer.Option("--dir", help="Folder of its data.")] = BROKER_FOLDER,
 ) -> None:
     """Run a one-node Kafka for a laptop, until Ctrl-C or SIGTERM."""
-    _log_to_stderr()
+    log_to_stderr()
     asked = threading.Event()
     _set_on_signal(asked)
     with Broker(folder, port or None) as kafka:
@@ -130,19 +129,3 @@ def _is_free(port: int) -> bool:
     except SetupError:
         return False
     return True
-
-
-class _PlainFormatter(logging.Formatter):
-    """Writes each message on one line, whatever is in it; a traceback has lines of its own."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:
-        return plain(super().formatMessage(record))
-
-
-def _log_to_stderr() -> None:
-    handler = logging.StreamHandler()
-    handler.setFormatter(_PlainFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=logging.DEBUG if debugging() else logging.INFO, handlers=[handler])
-    # Their lines are for their own developers; py4j also raises whatever it logs.
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    logging.getLogger("bmq.kafka").setLevel(logging.WARNING)

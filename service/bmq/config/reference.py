@@ -8,6 +8,7 @@ from bmq.config.kafka import KafkaSection
 from bmq.config.sections import (
     FeedSection,
     JobSection,
+    LogSection,
     MetricsSection,
     Section,
     TopicsSection,
@@ -22,6 +23,7 @@ _SECTIONS: dict[str, type[Section]] = {
     "tenants.NAME": TenantSection,
     "limits": LimitsSection,
     "metrics": MetricsSection,
+    "log": LogSection,
 }
 
 _BEFORE = """\

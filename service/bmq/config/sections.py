@@ -276,6 +276,15 @@ class JobSection(Section):
         return read_duration(self.batch_timeout) / 1000
 
 
+class LogSection(Section):
+    """What the service writes to stderr while it runs."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    """The least level that is written. `debug`: also every line of Spark's JVM."""
+    format: Literal["text", "json"] = "text"
+    """`json`: each line is an object with `time`, `level`, `logger` and `message`, and `traceback` if there is one."""
+
+
 class MetricsSection(Section):
     """Where Prometheus finds the metrics."""
 

@@ -21,7 +21,7 @@ from pydantic_settings import (
 from bmq import records
 from bmq.config.faults import ENVIRONMENT_PREFIX, describe, unknown_variables
 from bmq.config.kafka import KafkaSection
-from bmq.config.sections import FeedSection, JobSection, MetricsSection, TopicsSection
+from bmq.config.sections import FeedSection, JobSection, LogSection, MetricsSection, TopicsSection
 from bmq.config.tenancy import LimitsSection, TenantSection
 from bmq.errors import ConfigError
 
@@ -64,6 +64,7 @@ class Config(BaseSettings):
     tenants: dict[Annotated[str, _name_of("tenant")], TenantSection] = Field(default_factory=dict)
     limits: LimitsSection = Field(default_factory=LimitsSection)
     metrics: MetricsSection = Field(default_factory=MetricsSection)
+    log: LogSection = Field(default_factory=LogSection)
 
     @classmethod
     def settings_customise_sources(
@@ -126,7 +127,11 @@ def load_config(path: Path | None) -> Config:
         The file cannot be read or is not TOML, or the configuration has faults: one line each, all in one message.
     """
     document = {} if path is None else _read(path)
-    where = "configuration from the environment" if path is None else str(path)
+    return config_of(document, "configuration from the environment" if path is None else str(path))
+
+
+def config_of(document: dict[str, Any], where: str) -> Config:
+    """Return the configuration of a parsed file, as `load_config` does; ``where`` is its name for messages."""
     try:
         return Config(**document)
     except SettingsError as error:

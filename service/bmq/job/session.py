@@ -16,12 +16,14 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pyspark
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from bmq.broker.ivy import require_pyspark
 from bmq.broker.jars import spark_jars
 from bmq.broker.java import find_java
+from bmq.job.jvm_log import JvmLog
 from bmq.job.run_folder import RunFolder
 from bmq.owned_process import socket_folder
 
@@ -34,6 +36,7 @@ ARROW_RECORDS = 20_000
 HEAP = "3g"
 MEMORY_OPTIONS = f"-XX:+UseParallelGC -Xms{HEAP} -Xmn2g"
 
+LOG_END_SECONDS = 1.0  # for the last lines of the JVM
 JVM_END_SECONDS = 10.0  # for its hooks at the end, which usually take a tenth of a second
 
 # The JVM carries frames, and kernels do the work. So it has only its quick compiler: the optimising one kept a core
@@ -60,10 +63,10 @@ def make_session(n_shards: int, replaced: Mapping[str, str] = MappingProxyType({
     # Workers must run this interpreter: another one would lack the service's packages, or have other versions of them.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    builder = SparkSession.builder.appName("bmq")
-    for name, value in {**_settings(n_shards), **replaced}.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    settings = {"spark.app.name": "bmq", **_settings(n_shards), **replaced}
+    if _jvm() is None and not is_submitted():
+        _start_jvm(SparkConf().setAll(list(settings.items())))
+    session = SparkSession.builder.config(map=dict(settings)).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
 
@@ -142,6 +145,24 @@ def _settings(n_shards: int) -> dict[str, str]:
     return settings
 
 
+def _start_jvm(conf: SparkConf) -> None:
+    """Start the JVM and its context. What it prints comes into the service's log."""
+    log = _jvm_log()
+    try:
+        gateway = launch_gateway(conf, {"stderr": log.write_end})  # type: ignore[no-untyped-call]
+    except Exception:
+        log.close_write_end()
+        log.join(JVM_END_SECONDS)
+        raise
+    log.close_write_end()
+    SparkContext(conf=conf, gateway=gateway)
+
+
+@cache
+def _jvm_log() -> JvmLog:
+    return JvmLog()
+
+
 @cache
 def _run_folder(parent: str) -> RunFolder:
     folder = RunFolder(parent)
@@ -156,6 +177,7 @@ def _leave(folder: RunFolder) -> None:
         process.stdin.close()
         with suppress(subprocess.TimeoutExpired):
             process.wait(JVM_END_SECONDS)
+            _jvm_log().join(LOG_END_SECONDS)
     folder.leave()
 
 

@@ -5,8 +5,6 @@ and Arrow and load each kernel at its first use, which takes seconds in the midd
 from this daemon has all of it at once, and shares the memory.
 """
 
-from typing import TextIO
-
 import pyspark.daemon
 
 import bmq.job.source.range_task  # noqa: F401 - loaded for the workers
@@ -16,15 +14,7 @@ from bmq.job.warmup import load_for_forks
 from bmq.kafka_io import writer_process
 from bmq.owned_process import own_workers
 
-
-def print_unless_closed(text: str, file: TextIO) -> None:
-    """Print as Spark's daemon does, but not that the JVM has closed a worker's socket, as it does when it stops."""
-    if "BrokenPipeError" not in text:
-        print(text, file=file)
-
-
 if __name__ == "__main__":
-    pyspark.daemon.print = print_unless_closed  # type: ignore[attr-defined]
     owner = own_workers()
     writer_process.start(owner)
     load_for_forks()

@@ -3,12 +3,14 @@
 import io
 import json
 import logging
+import sys
+from datetime import datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bmq.cli.serve import _PlainFormatter
+from bmq.cli.log_lines import JsonFormatter, PlainFormatter
 from bmq.cli.terminal import plain, show_line, show_lines
 
 FORGED = "s1\n+ s2 entered q\x1b[2J\x9b2J\u202edrow"
@@ -44,8 +46,30 @@ def test_usual_text_is_as_it_was() -> None:
 def test_a_message_of_the_log_is_one_line() -> None:
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(_PlainFormatter("%(message)s"))
+    handler.setFormatter(PlainFormatter("%(message)s"))
     handler.emit(logging.LogRecord("bmq", logging.INFO, "", 0, "topic %s", (FORGED,), None))
 
     assert stream.getvalue().count("\n") == 1
     assert "\x1b" not in stream.getvalue()
+
+
+def test_a_message_as_json_is_an_object_on_one_line() -> None:
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonFormatter())
+    try:
+        raise ValueError(FORGED)
+    except ValueError:
+        error = sys.exc_info()
+    handler.emit(logging.LogRecord("bmq", logging.WARNING, "", 0, "topic %s", (FORGED,), error))
+
+    (line,) = stream.getvalue().splitlines()
+    said = json.loads(line)
+    assert {name: said[name] for name in ("level", "logger", "message")} == {
+        "level": "WARNING",
+        "logger": "bmq",
+        "message": f"topic {FORGED}",
+    }
+    assert datetime.fromisoformat(said["time"]).tzinfo is not None
+    assert said["traceback"].endswith(f"ValueError: {FORGED}")
+    assert "\x1b" not in line
