@@ -5,18 +5,21 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]  # re-exported unsaid
 from kafka import KafkaConsumer
 from typer.testing import CliRunner, Result
 
 from bmq.broker.ports import free_ports
 from bmq.cli import app
+from bmq.config import load_config
 from bmq.job.checkpoint import FORMAT
 from bmq.kafka_io.connect import admin_client
 from tests.kafka.pure_responder import Place
@@ -294,3 +297,26 @@ def test_the_doctor_fails_a_kafka_that_does_not_answer(bmq: Bmq, monkeypatch: py
 
     assert result.exit_code == 1
     assert f"fail  Kafka: No Kafka answers at {nowhere}" in result.stdout
+
+
+def test_init_writes_a_configuration_from_the_records_of_a_topic(
+    bootstrap_servers: str, topics: Callable[..., str], tmp_path: Path
+) -> None:
+    topic, file = topics("positions", partitions=2), tmp_path / "bmq.toml"
+    producer = Producer({"bootstrap.servers": bootstrap_servers})
+    for number in range(3):
+        value = {"device": f"d{number}", "when": time.time(), "lon": 11.5, "lat": 48.1, "line": "U6"}
+        producer.produce(topic, json.dumps(value), f"d{number}")
+    assert producer.flush(LIMIT_SECONDS) == 0
+
+    arguments = ["init", str(file), "--topic", topic, "--bootstrap", bootstrap_servers]
+    result = CliRunner().invoke(app, arguments)
+
+    assert result.exit_code == 0, result.output
+    assert "stream_id = device: it equals the key of each record" in result.stdout
+    (feed,) = load_config(file).feeds.values()
+    assert (feed.topic, feed.stream_id, feed.event_time, feed.event_time_unit) == (topic, "device", "when", "s")
+    assert (feed.dimensions, feed.space, feed.attributes) == (("lon", "lat"), "lonlat", ("line",))
+    again = CliRunner().invoke(app, arguments)
+    assert again.exit_code == 2
+    assert "exists already and is not touched" in again.stderr

@@ -4,20 +4,23 @@ Every failure is one sentence on stderr with a way out, and an exit code: 0 fine
 configuration. BMQ_DEBUG=1 shows the traceback.
 """
 
+import importlib.metadata
+from typing import Annotated
+
 import typer
 
-from bmq.cli import check_ledger, checkpoints, demo, doctor, events, query, serve
+from bmq.cli import check_ledger, checkpoints, demo, doctor, events, init, query, serve
 from bmq.cli.failures import Commands
+from bmq.cli.terminal import show_line
 
 app = typer.Typer(
     name="bmq",
-    help="Standing queries over Kafka streams: one event when a stream enters or leaves a region.",
     cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+app.command("init")(init.init)
 app.command("serve")(serve.serve)
 app.command("broker")(serve.broker)
 app.add_typer(query.app, name="query")
@@ -26,6 +29,25 @@ app.command("demo")(demo.demo)
 app.command("check-ledger")(check_ledger.check_ledger)
 app.add_typer(checkpoints.app, name="checkpoint")
 app.command("doctor")(doctor.doctor)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        try:
+            version = importlib.metadata.version("bmq")
+        except importlib.metadata.PackageNotFoundError:
+            version = "of a checkout that is not installed"
+        show_line(f"bmq {version}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version, and exit.")
+    ] = False,
+) -> None:
+    """Standing queries over Kafka streams: one event when a stream enters or leaves a region."""
 
 
 def main() -> None:

@@ -50,6 +50,7 @@ class TopicReader:
     Parameters
     ----------
     options : client options with `bootstrap.servers`.
+    n_before : with `Start.END`, begin so many offsets before the end of each partition, as far as Kafka has them.
 
     Raises
     ------
@@ -57,7 +58,7 @@ class TopicReader:
         If the broker does not answer or has no such topic.
     """
 
-    def __init__(self, options: Options, topic: str, start: Start) -> None:
+    def __init__(self, options: Options, topic: str, start: Start, n_before: int = 0) -> None:
         self._options = options
         self._topic = topic
         self._consumer: Consumer = consumer(options)
@@ -65,7 +66,8 @@ class TopicReader:
             partitions = self._partitions()
             if start is Start.END:
                 for at in partitions:
-                    at.offset = patiently(partial(self._end_of, at))
+                    first, end = patiently(partial(self._offsets_of, at))
+                    at.offset = max(first, end - n_before)
             self._consumer.assign(partitions)
         self._n_partitions = len(partitions)
 
@@ -127,9 +129,9 @@ class TopicReader:
                     raise KafkaException(error)
             return polled
 
-    def _end_of(self, at: TopicPartition) -> int:
-        _, end = self._consumer.get_watermark_offsets(at, CONNECT_TIMEOUT_SECONDS)
-        return end
+    def _offsets_of(self, at: TopicPartition) -> tuple[int, int]:
+        found: tuple[int, int] = self._consumer.get_watermark_offsets(at, CONNECT_TIMEOUT_SECONDS)
+        return found
 
     def _partitions(self) -> list[TopicPartition]:
         # Metadata of all topics: some brokers create a missing topic when a client asks for its metadata.

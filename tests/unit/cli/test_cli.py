@@ -1,6 +1,9 @@
 """The command line without a service: usage, exit codes, and what a failure looks like."""
 
+import importlib.metadata
+import io
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -14,6 +17,8 @@ from typer.testing import CliRunner, Result
 from bmq.broker.ports import free_ports
 from bmq.cli import app
 from bmq.cli.cli_reference import reference
+from bmq.cli.log_lines import JsonFormatter
+from bmq.config import load_config
 
 ROOT = Path(__file__).parents[3]
 CONFIG = """
@@ -24,6 +29,7 @@ dimensions = ["price"]
 """
 FORTIES = {"kind": "border", "feed": "stocks", "region": {"box": {"price": [40, 50]}}}
 COMMANDS = [
+    "init",
     "serve",
     "broker",
     "query put",
@@ -73,6 +79,62 @@ def test_every_command_has_help(command: str) -> None:
 
     assert result.exit_code == 0
     assert result.stdout.startswith(f"Usage: bmq {command}") or f" {command} " in result.stdout
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert bmq("--version").stdout == f"bmq {importlib.metadata.version('bmq')}\n"
+
+
+def test_a_shell_can_complete_the_commands() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "bmq.cli", "--show-completion", "bash"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+        env=os.environ | {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
+    )
+    assert "complete" in run.stdout
+    assert "_BMQ_COMPLETE" in run.stdout
+
+
+def test_a_failure_is_json_where_the_log_is(nowhere: str) -> None:
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonFormatter())
+    logging.getLogger().addHandler(handler)
+    try:
+        result = bmq("query", "list", "--bootstrap", nowhere)
+    finally:
+        logging.getLogger().removeHandler(handler)
+
+    assert (result.exit_code, result.output) == (1, "")
+    said = json.loads(stream.getvalue().splitlines()[-1])
+    assert said["level"] == "ERROR"
+    assert said["message"].startswith("No Kafka answers")
+
+
+def test_init_asks_three_questions_and_writes_what_serve_reads(workplace: Path) -> None:
+    result = bmq("init", stdin="fleet.positions\nvehicle\nx, y\n")
+
+    assert result.exit_code == 0, result.output
+    (feed,) = load_config(workplace / "bmq.toml").feeds.items()
+    assert feed[0] == "fleet-positions"
+    assert (feed[1].topic, feed[1].stream_id, feed[1].dimensions) == ("fleet.positions", "vehicle", ("x", "y"))
+
+
+def test_init_leaves_no_file_of_wrong_answers_and_touches_none_that_is_there(workplace: Path) -> None:
+    wrong = bmq("init", stdin="t\nx\nx\n")
+    assert wrong.exit_code == 2
+    assert "x stands more than once" in wrong.stderr
+    assert list(workplace.iterdir()) == []
+
+    (workplace / "bmq.toml").write_text("mine")
+    assert "--stream-id is for --topic" in bmq("init", "other.toml", "--stream-id", "id").stderr
+    there = bmq("init")
+    assert there.exit_code == 2
+    assert is_one_sentence(there)
+    assert (workplace / "bmq.toml").read_text() == "mine"
 
 
 def test_every_command_is_in_the_documents_and_they_are_not_stale() -> None:
