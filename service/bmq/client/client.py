@@ -23,7 +23,7 @@ from typing import Any, Self
 from confluent_kafka import KafkaError, Message
 
 from bmq.client.ledger import Ledger, Report
-from bmq.client.messages import Event, JoinEvent, Member, ReplyMessage, read_event, read_member, read_reply
+from bmq.client.messages import Event, JoinEvent, Member, ReplyMessage, last_reply, read_event, read_member, read_reply
 from bmq.client.reply_collection import OnReply, collect_replies
 from bmq.config import TopicsSection
 from bmq.errors import SetupError
@@ -178,12 +178,8 @@ class Client:
                 definitions[_key(message)] = (value, _offset(message))
         answers: dict[str, ReplyMessage | None] = {}
         for message in self._read(self.topics.replies):
-            key, reply = _key(message), read_reply(message.value() or b"")
-            before = answers.get(key)
-            # `degraded` names the version in effect, and a later put that changed nothing may be answered already.
-            is_older = before is not None and reply is not None and reply.control_offset < before.control_offset
-            if not (is_older and reply is not None and reply.status == "degraded"):
-                answers[key] = reply
+            key = _key(message)
+            answers[key] = last_reply(answers.get(key), read_reply(message.value() or b""))
         return {
             query_id: StandingQuery(query_id, definition, offset, answers.get(query_id))
             for query_id, (definition, offset) in definitions.items()

@@ -52,6 +52,19 @@ class ReplyMessage(msgspec.Struct, frozen=True, kw_only=True):
     error: Fault | None = None
 
 
+def last_reply(before: ReplyMessage | None, reply: ReplyMessage | None) -> ReplyMessage | None:
+    """Return the reply that holds after this one; ``before`` is the one that held until now.
+
+    `degraded` and `expired` name the version in force, and a later put may be answered already. If that put changed
+    nothing, its definition has expired, too.
+    """
+    if before is None or reply is None or reply.control_offset >= before.control_offset:
+        return reply
+    if reply.status == "expired" and before.status == "unchanged":
+        return msgspec.structs.replace(reply, control_offset=before.control_offset, version=before.version)
+    return before if reply.status in ("degraded", "expired") else reply
+
+
 class Moment(msgspec.Struct, frozen=True):
     """A value of a stream and its event time (epoch ms)."""
 

@@ -24,6 +24,7 @@ from bmq.records import Feed
 FORMAT = 4
 _READABLE = (3, FORMAT)  # 3 has no `delivery_id`
 FILE = "bmq.json"
+NEW_FILE = f"{FILE}.new"  # whole, if a crash left no FILE
 SPARKS_FILES = ("commits", "metadata", "offsets", "state")  # beside it, as soon as the streaming query has begun
 _WAY_OUT = "or set job.checkpoint to a new folder: the queries come back from the control topic."
 
@@ -149,7 +150,7 @@ class CheckpointFolder:
         jvm: Any = spark._jvm
         self._jvm = jvm
         self._path = jvm.org.apache.hadoop.fs.Path(location, FILE)
-        self._new_path = jvm.org.apache.hadoop.fs.Path(location, f"{FILE}.new")
+        self._new_path = jvm.org.apache.hadoop.fs.Path(location, NEW_FILE)
         hadoop = spark._jsc.hadoopConfiguration()
         self._file_system = self._path.getFileSystem(hadoop)
 

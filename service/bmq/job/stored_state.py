@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from bmq.errors import StateError
-from bmq.job.checkpoint import FILE, Origin, batches_in, offset_documents, read_origin
+from bmq.job.checkpoint import FILE, NEW_FILE, Origin, batches_in, offset_documents, read_origin
 from bmq.job.replicas import Head, catch_up, read_head
 from bmq.job.shards import shard_keys
 from bmq.monitor.monitor import Monitor
@@ -68,7 +68,8 @@ class StoredCheckpoint:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         try:
-            text = (folder / FILE).read_bytes()
+            file = folder / FILE
+            text = (file if file.exists() else folder / NEW_FILE).read_bytes()
             self.origin: Origin = read_origin(text, str(folder))
             self.format: int = json.loads(text)["format"]
         except OSError as error:

@@ -5,7 +5,7 @@ import json
 import pytest
 from pydantic import BaseModel
 
-from bmq.client.messages import Event, JoinEvent, Member, ReplyMessage, read_event, read_member, read_reply
+from bmq.client.messages import Event, JoinEvent, Member, ReplyMessage, last_reply, read_event, read_member, read_reply
 from bmq.errors import ControlCode
 from bmq.records import Reply, Status
 from bmq.wire.event_models import (
@@ -233,3 +233,25 @@ def test_what_is_no_event_is_none(value: bytes) -> None:
     assert read_event(value) is None
     assert read_reply(value) is None
     assert read_member(value) is None
+
+
+@pytest.mark.parametrize(
+    ("replies", "said"),
+    [
+        ([("accepted", 2), ("unchanged", 5), ("expired", 2)], ("expired", 5)),
+        ([("accepted", 2), ("unchanged", 5), ("degraded", 2)], ("unchanged", 5)),
+        ([("accepted", 2), ("rejected", 5), ("expired", 2)], ("rejected", 5)),
+        ([("accepted", 7), ("accepted", 2)], ("accepted", 2)),  # the control topic was made anew
+        ([("accepted", 2), ("expired", 2), ("accepted", 5)], ("accepted", 5)),
+        ([("accepted", 2), ("degraded", 2)], ("degraded", 2)),
+    ],
+)
+def test_the_last_reply_is_about_the_newest_definition_that_it_concerns(
+    replies: list[tuple[str, int]], said: tuple[str, int]
+) -> None:
+    last: ReplyMessage | None = None
+    for status, offset in replies:
+        last = last_reply(last, ReplyMessage(query_id="q", status=status, control_offset=offset, version=offset + 1))
+
+    assert last is not None
+    assert (last.status, last.control_offset, last.version) == (*said, said[1] + 1)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from bmq.errors import ConfigError, StateError
-from bmq.job.checkpoint import FILE, Origin, bound_options
+from bmq.job.checkpoint import FILE, NEW_FILE, Origin, bound_options
 from bmq.job.rescaling import must_be_at_rest, must_be_free
 from bmq.job.stored_state import StoredCheckpoint, feeds_of
 from bmq.records import Feed, Format
@@ -47,6 +47,13 @@ def test_a_folder_that_is_there_is_refused(tmp_path: Path) -> None:
 def test_a_folder_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StateError, match=r"has no bmq\.json"):
         StoredCheckpoint(tmp_path)
+
+
+def test_what_a_crash_left_of_the_file_is_read_as_the_service_reads_it(tmp_path: Path) -> None:
+    folder = checkpoint(tmp_path, planned=0, committed=0)
+    (folder / FILE).rename(folder / NEW_FILE)
+
+    assert StoredCheckpoint(folder).origin.shards == 4
 
 
 def test_a_checkpoint_without_a_committed_batch_is_refused(tmp_path: Path) -> None:
