@@ -97,7 +97,7 @@ abuse: java $(INSTALLED) $(KERNELS) ## Measure how much later the events of othe
 soak: java $(INSTALLED) $(KERNELS) ## Run under a steady load for an hour: nothing may grow (ARGS="--minutes 10 --curves soak.csv")
 	$(BIN)/python -m tests.soak $(ARGS)
 
-# Until morning. The property tests have ten times the examples of .ci/run, other ones each time.
+# Until morning. The property tests have 1,000 examples where .ci/run has 60, other ones each time.
 .PHONY: nightly
 nightly: java property-nightly campaign soak abuse ## Run property-nightly, campaign, soak and abuse, then every test with new examples and no kernel compiled before
 	HYPOTHESIS_PROFILE=long BMQ_TEST_COLD_KERNELS=1 $(BIN)/pytest --numprocesses $(WORKERS) --timeout 7200 \

@@ -5,7 +5,7 @@
 
 Claim: at least as many readings/s as the Flink job, in both modes of delivery. Work A: the readings and the 10,000
 squares of bench.pipeline, 0.1 crossings a reading. Work B: 10,000 objects and 10,000 squares of 0.5 to 1 km in a city
-of 15 km, steps of 333 m, 24 crossings a reading. Work C: 10,000 stocks and 100,000 bands of 1 % of the prices, so that
+of 15 km, steps of 333 m, 25 crossings a reading. Work C: 10,000 stocks and 100,000 bands of 1 % of the prices, so that
 a price is in 1,000 of them; 0.1 crossings a reading. Both write a record for each crossing, except that the service
 writes one for each reading in work C. The job keeps its state on the heap, in 2 tasks. It takes a checkpoint each
 second if it delivers exactly once, and every 10 seconds otherwise.

@@ -3,11 +3,11 @@
     python -m tests.campaign --faults 100 --seed 1
     python -m tests.campaign --faults 10 --only kill_a_part --only stop_a_part
 
-Readings, commands and faulty records are sent all the time. Each round waits for a finished batch, then some more, and
-makes one fault: a kill or a stop of a part of the service or of the broker, a full disk, a damaged file of the
-checkpoint, a deleted topic, a new partition, wild records (`faults`). Whatever ends is started again. At the end each
-event of the definition must be there once, in the order of its stream, each command and each faulty record must be
-answered once, and each stop of the service must have said why.
+The queries are put first. Then readings and faulty records are sent all the time. Each round waits for a finished
+batch, then some more, and makes one fault: a kill or a stop of a part of the service or of the broker, a full disk, a
+damaged file of the checkpoint, a deleted topic, a new partition, wild records (`faults`). Whatever ends is started
+again. At the end each event of the definition must be there once, in the order of its stream, each command and each
+faulty record must be answered once, and each stop of the service must have said why.
 """
 
 import argparse

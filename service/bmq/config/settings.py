@@ -166,7 +166,7 @@ def _faults_between(document: Mapping[str, Any]) -> list[str]:
         return ["feeds: name at least one; add a table [feeds.NAME] with topic, stream_id, dimensions"]
     topic_by_role = {
         f"topics.{name}": topics.get(name, TopicsSection.model_fields[name].default)
-        for name in ("control", "replies", "events", "dead_letter", "clock", "membership")
+        for name in ("control", "replies", "events", "dead_letter", "clock", "membership", "markers")
     }
     for name, feed in feeds.items():
         topic_by_role[f"feeds.{name}.topic"] = feed.get("topic") if isinstance(feed, Mapping) else None

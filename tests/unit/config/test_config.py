@@ -379,6 +379,12 @@ def test_no_two_roles_share_a_topic(load: Load, topic: str) -> None:
     assert fault.endswith("; choose another")
 
 
+def test_the_marker_topic_is_no_other_topic(load: Load) -> None:
+    (fault,) = faults(load, '[topics]\nmarkers = "bmq.events"')
+
+    assert fault == 'topics.markers = "bmq.events": topics.events is "bmq.events"; choose another'
+
+
 def test_the_membership_topic_is_no_other_topic(load: Load) -> None:
     (fault,) = faults(load, '[topics]\nmembership = "bmq.events"')
 
