@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
+import tempfile
 
 import pytest
 
@@ -30,22 +30,24 @@ daemon.wait()
 
 
 @pytest.fixture
-def of_a_closed_worker(tmp_path: Path) -> list[str]:
+def of_a_closed_worker() -> list[str]:
     """Return what Spark's daemon prints when the JVM has closed the socket of a worker."""
-    environment = {
-        **os.environ,
-        "PYTHON_UNIX_DOMAIN_ENABLED": "true",
-        "PYTHON_WORKER_FACTORY_SOCK_DIR": str(tmp_path),
-        "PYTHON_DAEMON_KILL_WORKER_ON_FLUSH_FAILURE": "1",  # as Spark starts it
-    }
-    run = subprocess.run(
-        [sys.executable, "-c", CLOSING],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_SECONDS,
-        check=True,
-    )
+    # Not `tmp_path`, which is too long for the name of a socket.
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {
+            **os.environ,
+            "PYTHON_UNIX_DOMAIN_ENABLED": "true",
+            "PYTHON_WORKER_FACTORY_SOCK_DIR": folder,
+            "PYTHON_DAEMON_KILL_WORKER_ON_FLUSH_FAILURE": "1",  # as Spark starts it
+        }
+        run = subprocess.run(
+            [sys.executable, "-c", CLOSING],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_SECONDS,
+            check=True,
+        )
     return run.stderr.splitlines(keepends=True)
 
 
