@@ -33,7 +33,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import product
 from pathlib import Path
 from typing import Annotated
 
@@ -106,7 +105,7 @@ def main(
         broker = Broker(Path(folder) / "kafka")
         broker.start()
         try:
-            rates = run_all(size, broker.bootstrap_servers, Path(folder))
+            rates = run_all(size, broker.bootstrap_servers, Path(folder), service_runs(size))
             latencies = measure_latencies(size, broker.bootstrap_servers, Path(folder))
         finally:
             broker.stop()
@@ -137,8 +136,15 @@ def measure_latencies(size: Size, bootstrap: str, folder: Path) -> list[Latency]
     ]
 
 
-def run_all(size: Size, bootstrap: str, folder: Path) -> dict[str, list[float]]:
-    """Fill the topics, run every pipeline in turn, check the answers; return readings/s of each run."""
+def run_all(
+    size: Size, bootstrap: str, folder: Path, of_service: Sequence[tuple[int, Delivery]]
+) -> dict[str, list[float]]:
+    """Fill the topics, run every pipeline in turn, check the answers; return readings/s of each run.
+
+    Parameters
+    ----------
+    of_service : queries and delivery of each run of the service.
+    """
     workloads = {n: workload_of(size, n) for n in size.query_counts}
     _console.print(f"filling {size.n_streams * size.n_rounds:,} readings")
     fill_readings(bootstrap, TOPIC, workloads[size.query_counts[0]])
@@ -148,7 +154,7 @@ def run_all(size: Size, bootstrap: str, folder: Path) -> dict[str, list[float]]:
     for repeat in range(size.repeats):
         for name in size.plain:
             rates.setdefault(name, []).append(run(name, bootstrap, size, folder / f"{name}-{repeat}"))
-        for n, delivery in service_runs(size):
+        for n, delivery in of_service:
             events = f"{TOPIC}.events.{n}.{delivery}.{repeat}"
             checkpoint = folder / f"bmq-{n}-{delivery}-{repeat}"
             name = "bmq" if delivery is Delivery.EXACTLY_ONCE else "bmq-at-least-once"
@@ -170,19 +176,9 @@ def service_runs(size: Size) -> list[tuple[int, Delivery]]:
 
 def compare_counts(size: Size) -> None:
     """Run the service with each number of queries by turns, and print how they compare with the first."""
-    rates: dict[str, list[float]] = {}
+    runs = [(n, Delivery.EXACTLY_ONCE) for n in size.query_counts]
     with tempfile.TemporaryDirectory(prefix="bmq-bench-") as folder, Broker(Path(folder) / "kafka") as broker:
-        bootstrap = broker.bootstrap_servers
-        workloads = {n: workload_of(size, n) for n in size.query_counts}
-        fill_readings(bootstrap, TOPIC, workloads[size.query_counts[0]])
-        for n, workload in workloads.items():
-            fill_queries(bootstrap, f"{TOPIC}.control.{n}", workload)
-        for repeat, (n, workload) in product(range(size.repeats), workloads.items()):
-            events = f"{TOPIC}.events.{n}.{repeat}"
-            checkpoint = Path(folder) / f"bmq-{n}-{repeat}"
-            rate = run("bmq", bootstrap, size, checkpoint, f"{TOPIC}.control.{n}", events)
-            check_answers(bootstrap, events, workload)
-            rates.setdefault(_bmq(n), []).append(rate)
+        rates = run_all(size, broker.bootstrap_servers, Path(folder), runs)
     report(rates, _bmq(size.query_counts[0]))
 
 

@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any
 
 from bmq.errors import ConfigError, ReadingError
+from bmq.records import TimeUnit
 from bmq.wire.event_times import read_event_time
 
 Row = dict[str, Any]
@@ -22,7 +23,6 @@ _ID_NAMES = ("id", "symbol", "vehicle", "device", "sensor", "ticker", "mmsi", "i
 _TIME_NAMES = ("ts", "timestamp", "event_time", "time", "datetime", "date", "at", "t")
 _LONGITUDES, _LATITUDES = ("lon", "lng", "long", "longitude"), ("lat", "latitude")
 
-_PER_UNIT = {"s": 1_000.0, "ms": 1.0, "us": 1e-3, "ns": 1e-6}  # milliseconds
 _LONGEST_AWAY_MS = 366 * 86_400_000.0  # between an event time and the time of its record
 
 
@@ -142,7 +142,7 @@ def _id_rank(name: str) -> int:
 
 def _event_time(fields: dict[str, list[Any]], times_ms: list[int]) -> list[Option]:
     """Return the options of the field whose values are the nearest to the records' own times; none: no field fits."""
-    found: list[tuple[bool, float, str, str | None]] = []
+    found: list[tuple[bool, float, str, TimeUnit | None]] = []
     for name, values in fields.items():
         is_usual = name.lower() in _TIME_NAMES
         for unit, times in _readings_of(name, values):
@@ -154,15 +154,15 @@ def _event_time(fields: dict[str, list[Any]], times_ms: list[int]) -> list[Optio
     _, away, name, unit = min(found, key=lambda one: one[:3])
     near = f"{away / 1000:,.0f} s from the time of the record, in the median"
     options = [Option("event_time", name, near)]
-    if unit is not None and unit != "ms":
+    if unit is not None and unit is not TimeUnit.MS:
         options.append(Option("event_time_unit", unit, "the numbers are that large"))
     return options
 
 
-def _readings_of(name: str, values: list[Any]) -> list[tuple[str | None, list[float]]]:
+def _readings_of(name: str, values: list[Any]) -> list[tuple[TimeUnit | None, list[float]]]:
     """Return the ways to read values as times, epoch ms: in each unit, or as RFC 3339 (None)."""
     if all(_is_number(value) for value in values):
-        return [(unit, [value * factor for value in values]) for unit, factor in _PER_UNIT.items()]
+        return [(unit, [value * 10.0**unit.power for value in values]) for unit in TimeUnit]
     if not all(isinstance(value, str) for value in values):
         return []
     try:

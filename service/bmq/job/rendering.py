@@ -57,12 +57,7 @@ class Output:
 
     def run(self) -> BatchRun:
         """Return what a writer must know of this run of the batch."""
-        return BatchRun(
-            self.batch,
-            self.head.marked,
-            has_messages=self.has_messages,
-            digest=self.frames.digest(),
-        )
+        return BatchRun(self.batch, self.head.marked, self.has_messages, self.frames.digest())
 
     def limited_topics(self) -> tuple[str, str]:
         """Return the topics for whose limits `render` has a way out."""

@@ -153,6 +153,7 @@ def _start_jvm(conf: SparkConf) -> None:
     except Exception:
         log.close_write_end()
         log.join(JVM_END_SECONDS)
+        _jvm_log.cache_clear()  # another try needs another pipe
         raise
     log.close_write_end()
     SparkContext(conf=conf, gateway=gateway)

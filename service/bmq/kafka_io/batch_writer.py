@@ -160,7 +160,7 @@ class MarkedWriter:
             self._open()  # the shard may have been written elsewhere in between
         _must_fit(self._mark, run, self._marks)
         self.is_written_before = self._mark == run.batch + 1
-        # A version without digests wrote the mark if it has none.
+        # A mark without a digest is of an older version.
         if self.is_written_before and self._digest not in ("", run.digest):
             raise _planned_anew(run.batch, self._marks)
         is_old = time.monotonic() > self._renewed + RENEW_SECONDS
