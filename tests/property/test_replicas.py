@@ -18,6 +18,7 @@ from bmq.job import replicas
 from bmq.job.replicas import Head, Replica, catch_up, commit, read_head
 from bmq.kernels.tables.hashing import hash_ids
 from bmq.monitor.monitor import Monitor
+from bmq.monitor.put_pages import PAGE_BYTES
 from bmq.records import (
     Clock,
     Command,
@@ -54,6 +55,9 @@ class DictStore:
 
     def get(self, key: str) -> bytes | None:
         return self._now.get(key)
+
+    def largest(self) -> int:
+        return max(map(len, self._now.values()))
 
     def put(self, key: str, value: bytes) -> None:
         self._now[key] = value
@@ -127,6 +131,21 @@ def test_a_log_that_has_grown_long_is_replaced_by_a_snapshot() -> None:
     assert head.snapshot_version == replicas.LOG_ENTRIES_MAX
     pages = {f"snapshot/{head.snapshot_version}/{page}" for page in range(head.snapshot_pages)}
     assert {"head", f"entry/{head.version}", *pages} == set(store._now)
+
+
+def test_a_first_batch_of_very_many_commands_is_written_in_small_values_only() -> None:
+    store = DictStore()
+    monitor = Monitor(Installation(FEEDS))
+    n_commands = PAGE_BYTES // 100
+    region = Region((0.0,), (1.0,))
+    monitor.apply([Put(n, RegionQuery(f"q{n}", n + 1, "line", region)) for n in range(n_commands)])
+
+    head = commit(Replica(monitor), Head(), store, {})
+
+    assert head.snapshot_bytes > replicas.LOG_BYTES_MIN
+    assert store.largest() < 1.1 * PAGE_BYTES
+    read, _ = catch_up(None, head, store, lambda: Monitor(Installation(FEEDS)))
+    assert state_of(read.monitor) == state_of(monitor)
 
 
 def test_a_state_of_another_format_stops_with_the_way_out() -> None:

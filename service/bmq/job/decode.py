@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bmq.job.frame_rows import DATA_LOSS, FrameRow, Kind, frame_rows
+from bmq.job.garbage import paused_collector
 from bmq.job.plan import Plan
 from bmq.kafka_io.range_reader import RecordBlock
 from bmq.records import NEVER, Feed, Readings
@@ -45,12 +46,9 @@ class ControlDecoder:
     def _commands(self, block: RecordBlock) -> Iterator[pa.RecordBatch]:
         plan = self._plan
         installation = plan.installation
-        commands = [
-            parse_command(key, value, offset, installation)
-            for key, value, offset in zip(
-                block.keys.to_pylist(), block.values.to_pylist(), block.offsets.tolist(), strict=True
-            )
-        ]
+        records = zip(block.keys.to_pylist(), block.values.to_pylist(), block.offsets.tolist(), strict=True)
+        with paused_collector():
+            commands = [parse_command(key, value, offset, installation) for key, value, offset in records]
         for i in range(0, len(commands), COMMANDS_PER_FRAME):
             part = commands[i : i + COMMANDS_PER_FRAME]
             frame = pack_commands(part)

@@ -59,7 +59,8 @@ def _control_frames(spark: SparkSession, config: Config, origin: Origin, plan: P
     # to be read, and a service that stopped would read none; the log says which offsets are gone.
     limits = config.limits
     bound = Bound(limits.commands_per_batch, limits.command_bytes_per_batch, whole_until=origin.control_end)
-    settings = SourceSettings(plan, starts, None, 1, "continue", {config.topics.control: bound})
+    n_tasks = spark.sparkContext.defaultParallelism
+    settings = SourceSettings(plan, starts, None, n_tasks, "continue", {config.topics.control: bound})
     return _frames(spark, "bmq_control", settings)
 
 

@@ -131,19 +131,22 @@ def commit(
 ) -> Head:
     """Write the changes of the replica's monitor, and return the new head; ``marked`` is a field of it.
 
-    1. The delta becomes the next entry, unless nothing changed.
-    2. If a snapshot is due, it replaces the log.
-    3. The head refers to both. Spark commits all three writes together, or none of them.
+    1. Unless nothing changed, the log gets longer by the delta.
+    2. If a snapshot is due, it replaces the log. Otherwise the delta becomes the next entry. A first batch with a
+       million commands would make an entry of hundreds of megabytes. Spark's heap has no room for it, but for a page.
+    3. The head refers to what was written. Spark commits all writes together, or none of them.
     """
     delta = replica.monitor.take_delta()
     new = msgspec.structs.replace(replace_offsets(head, next_offsets), marked=marked)
     if any(getattr(delta, part.name) for part in fields(delta)):
         token = secrets.token_bytes(8)
         entry = msgspec.msgpack.encode(Entry(head.token, token, pack_delta(delta)))
-        store.put(_entry_key(head.version + 1), entry)  # 1
-        new = msgspec.structs.replace(new, version=head.version + 1, token=token, log_bytes=head.log_bytes + len(entry))
-        if _snapshot_is_due(new):
-            new = _write_snapshot(replica.monitor, new, store)  # 2
+        log_bytes = head.log_bytes + len(entry)  # 1
+        new = msgspec.structs.replace(new, version=head.version + 1, token=token, log_bytes=log_bytes)
+        if _snapshot_is_due(new):  # 2
+            new = _write_snapshot(replica.monitor, new, store)
+        else:
+            store.put(_entry_key(new.version), entry)
     if new != head:
         store.set_head(msgspec.msgpack.encode(new))  # 3
     replica.version, replica.token = new.version, new.token
@@ -206,6 +209,7 @@ def _snapshot_is_due(head: Head) -> bool:
 
 
 def _write_snapshot(monitor: Monitor, head: Head, store: Store) -> Head:
+    """Write a snapshot of the head's version, which has no entry, and remove the log; return the new head."""
     n_pages = 0
     n_bytes = 0
     for page in monitor.snapshot():
@@ -215,7 +219,7 @@ def _write_snapshot(monitor: Monitor, head: Head, store: Store) -> Head:
         n_bytes += len(packed)
     for page_number in range(head.snapshot_pages):
         store.remove(_page_key(head.snapshot_version, page_number))
-    for version in range(head.snapshot_version + 1, head.version + 1):
+    for version in range(head.snapshot_version + 1, head.version):
         store.remove(_entry_key(version))
     return msgspec.structs.replace(
         head, snapshot_version=head.version, snapshot_pages=n_pages, snapshot_bytes=n_bytes, log_bytes=0

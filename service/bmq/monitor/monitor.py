@@ -18,6 +18,7 @@ from bmq.errors import ControlCode
 from bmq.monitor.clock import FeedClock
 from bmq.monitor.feed_stage import FeedStage
 from bmq.monitor.join_stage import JoinStage
+from bmq.monitor.put_pages import put_pages
 from bmq.monitor.stage import Stage, as_emitted
 from bmq.monitor.tenant_counts import TenantCounts
 from bmq.records import (
@@ -42,7 +43,7 @@ from bmq.records import (
 )
 from bmq.records.column_records import as_one
 
-SNAPSHOT_ROWS = 50_000  # streams, queries or trackings in a page of a snapshot; 4 MB are quick to write and to read
+SNAPSHOT_ROWS = 50_000  # streams or trackings in a page of a snapshot; 4 MB are quick to write and to read
 
 
 class Monitor:
@@ -283,8 +284,7 @@ class Monitor:
         yield Delta(clocks={name: clock.now for name, clock in self._clocks.items() if clock.now != Clock()})
         puts: list[Put[Query]] = [put for stage in self._stages for put in stage.puts()]
         puts.sort(key=lambda put: put.offset)
-        for begin in range(0, len(puts), SNAPSHOT_ROWS):
-            some = tuple(puts[begin : begin + SNAPSHOT_ROWS])
+        for some in put_pages(puts):
             yield Delta(commands=some, since=self._joins.since([put.query.query_id for put in some]))
         for stage in self._stages:
             yield from stage.pages(SNAPSHOT_ROWS)
