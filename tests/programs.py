@@ -209,6 +209,8 @@ def run(service: PureService, batches: Iterable[Batch]) -> None:
             service.restart_from_snapshot()
         elif batch.restart == "replica":
             service.restart_from_deltas()
+        elif batch.restart == "upgrade":
+            service.upgrade()
         elif isinstance(batch.restart, int):
             service.rescale(batch.restart)
         values: dict[str, dict[int, list[bytes | None]]] = defaultdict(dict)

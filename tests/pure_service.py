@@ -19,6 +19,7 @@ from bmq.job.received import Frames, read_frames, rows_of
 from bmq.job.rendering import render_events
 from bmq.monitor.monitor import Monitor
 from bmq.monitor.rescale import rescale
+from bmq.monitor.widening import widen
 from bmq.records import Feed, Installation
 from bmq.wire.marks import render_mark
 from bmq.wire.replies import render_replies
@@ -113,12 +114,25 @@ class PureService:
 
     def rescale(self, n_shards: int) -> None:
         """Go on with another number of shards."""
+        self._take_over(replace(self._plan, shard_keys=_shard_keys(n_shards)), {})
+
+    def upgrade(self) -> None:
+        """Go on with one more attribute of every feed, which no record has."""
+        installation = self._plan.installation
+        feeds = {
+            name: replace(feed, attributes=(*feed.attributes, f"added-{len(feed.attributes)}"))
+            for name, feed in installation.feeds.items()
+        }
+        self._take_over(replace(self._plan, installation=replace(installation, feeds=feeds)), dict.fromkeys(feeds, 1))
+
+    def _take_over(self, plan: Plan, n_new: Mapping[str, int]) -> None:
+        """Go on by another plan, with the state as a new checkpoint would hold it."""
         snapshots = [monitor.snapshot() for monitor in self._monitors]
-        self._plan = replace(self._plan, shard_keys=_shard_keys(n_shards))
-        self._monitors = [self._new_monitor(shard) for shard in range(n_shards)]
-        self._standbys = [self._new_monitor(shard) for shard in range(n_shards)]
-        for shard, page in rescale(snapshots, n_shards):
-            packed = pack_delta(page)
+        self._plan = plan
+        self._monitors = [self._new_monitor(shard) for shard in range(plan.n_shards)]
+        self._standbys = [self._new_monitor(shard) for shard in range(plan.n_shards)]
+        for shard, page in rescale(snapshots, plan.n_shards):
+            packed = pack_delta(widen(page, n_new))
             self._monitors[shard].apply_delta(unpack_delta(packed))
             self._standbys[shard].apply_delta(unpack_delta(packed))
 

@@ -1,6 +1,7 @@
-"""Random programs with rescales in between against the definition: another number of shards changes no event.
+"""Random programs with rescales and upgrades in between against the definition: they change no event.
 
-As `test_service_machine` and `test_join_machine`, but each batch may find the state divided into other shards.
+As `test_service_machine` and `test_join_machine`, but each batch may find the state divided into other shards, or its
+feeds with one more attribute.
 """
 
 from collections.abc import Sequence
@@ -38,9 +39,11 @@ n_shards = st.sampled_from([1, 2, 3, 5])
 
 @st.composite
 def rescaled(draw: st.DrawFn, some: st.SearchStrategy[list[Batch]]) -> list[Batch]:
-    """Draw a program in which most batches come after a rescale, or else after the restart that they had."""
+    """Draw a program in which most batches come after a rescale or upgrade, or else after the restart they had."""
     return [
-        replace(batch, restart=draw(n_shards)) if draw(st.sampled_from([True, True, False])) else batch
+        replace(batch, restart=draw(n_shards | st.just("upgrade")))
+        if draw(st.sampled_from([True, True, False]))
+        else batch
         for batch in draw(some)
     ]
 

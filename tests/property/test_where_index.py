@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bmq.engines.scope import where_index
-from bmq.engines.scope.conditions import SEPARATOR, Conditions
+from bmq.engines.scope.conditions import Conditions
 from bmq.engines.scope.where_index import WhereIndex
 from bmq.records import IndexKind, Region, Where
+from bmq.records.attribute_texts import SEPARATOR
 
 pytestmark = pytest.mark.property
 

@@ -1,9 +1,10 @@
-"""A checkpoint that a real service wrote, divided into another number of shards: the ledger goes on.
+"""A checkpoint that a real service wrote, divided into other shards, and upgraded: the ledger goes on.
 
 The old service stops after half of the rounds. The other half is read by a service on the new checkpoint, which is
 killed once: it knows all streams, queries and windows of the first half from the new checkpoint only.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.conformance.service import Service
@@ -21,15 +23,19 @@ from tests.spark.test_restarts import N_STREAMS, QUERIES, Played, Run, events_of
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1_200)]
 
 N_ROUNDS = 6  # with each service
-N_SHARDS = 3  # of the new checkpoint; the old one has two
+N_SHARDS = 3  # of the new checkpoint; the old one has two, and the one between has one
 
 
 @dataclass(frozen=True)
 class Rescaled:
-    """What came of all rounds; the report on the old checkpoint; its files before and after the rescale."""
+    """What came of all rounds; of the old checkpoint a report, an export, where its streams were, and its files before
+    and after.
+    """
 
     played: Played
     report: str
+    exported: Path
+    positions: dict[str, float]
     before: dict[Path, bytes]
     after: dict[Path, bytes]
 
@@ -43,11 +49,16 @@ def rescaled(bootstrap_servers: str, tmp_path_factory: pytest.TempPathFactory) -
         run.put_queries()
         play(run, range(N_ROUNDS))
         run.service.stop()
+        positions = dict(run.positions)
         before = files_of(old / "checkpoint")
         report = bmq("show", str(old / "checkpoint"))
-        bmq("rescale", "--shards", str(N_SHARDS), str(old / "checkpoint"), str(new / "checkpoint"))
+        bmq("export", str(old / "checkpoint"), str(new / "exported"))
+        bmq("rescale", "--shards", "1", str(old / "checkpoint"), str(new / "between"))
         after = files_of(old / "checkpoint")
-        run.service = Service(config_of(new, config))
+        new_config = config_of(new, config)
+        said = bmq("upgrade", "--config", str(new_config), str(new / "between"), str(new / "checkpoint"))
+        assert "in 3 shards, with 1 more attribute of feed line" in said, said
+        run.service = Service(new_config)
         play(run, range(N_ROUNDS, 2 * N_ROUNDS - 1))
         run.service.restart("kill")
         play(run, range(2 * N_ROUNDS - 1, 2 * N_ROUNDS))
@@ -55,7 +66,7 @@ def rescaled(bootstrap_servers: str, tmp_path_factory: pytest.TempPathFactory) -
         run.service.kill()
     must_be_whole(bootstrap_servers, f"{name}-events")
     played = Played(run.borders, run.joins, events_of(bootstrap_servers, f"{name}-events"))
-    return Rescaled(played, report, before, after)
+    return Rescaled(played, report, new / "exported", positions, before, after)
 
 
 def play(run: Run, rounds: range) -> None:
@@ -99,6 +110,16 @@ def test_the_report_shows_what_is_in_the_checkpoint(rescaled: Rescaled) -> None:
     assert any(line.startswith("next offsets of ") and f"-line: 0: {N_ROUNDS * N_STREAMS}" in line for line in lines)
 
 
+def test_the_export_has_the_last_reading_of_each_stream_and_all_queries(rescaled: Rescaled) -> None:
+    streams = pq.read_table(rescaled.exported / "streams-line.parquet").to_pylist()
+    queries = [json.loads(line) for line in (rescaled.exported / "queries.jsonl").read_text().splitlines()]
+
+    assert {row["stream_id"]: row["x"] for row in streams} == rescaled.positions
+    assert {row["event_time"].timestamp() for row in streams} == {(N_ROUNDS - 1) / 1000}
+    assert {row["group"] for row in streams} == {"null"}
+    assert {query["query_id"] for query in queries} == {*QUERIES, *joins_by_hand.DEFINITIONS}
+
+
 def bmq(*arguments: str) -> str:
     """Run `bmq checkpoint`; return what it wrote."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
@@ -113,8 +134,9 @@ def files_of(folder: Path) -> dict[Path, bytes]:
 
 
 def config_of(new: Path, config: Path) -> Path:
-    """Write the configuration of the new checkpoint beside it."""
+    """Write the configuration of the new checkpoint beside it: other shards, and one more attribute of each feed."""
     text = config.read_text(encoding="utf-8").replace("shards = 2", f"shards = {N_SHARDS}")
+    text = text.replace('["group"]', '["group", "weight"]')
     path = new / config.name
     path.write_text(text.replace(str(config.with_name("checkpoint")), str(new / "checkpoint")), encoding="utf-8")
     return path

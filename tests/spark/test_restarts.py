@@ -56,7 +56,7 @@ class Run:
         self._n_sent = dict.fromkeys((self._control, *self._topics.values()), 0)
         self._producer = Producer({"bootstrap.servers": bootstrap_servers})
         self._rng = random.Random(SEED)
-        self._positions = {f"s{n}": self._rng.uniform(0, 15) for n in range(N_STREAMS)}
+        self.positions = {f"s{n}": self._rng.uniform(0, 15) for n in range(N_STREAMS)}
 
     def put_queries(self) -> None:
         for offset, (query_id, definition) in enumerate({**QUERIES, **joins_by_hand.DEFINITIONS}.items()):
@@ -65,9 +65,9 @@ class Run:
                 self.borders.put(offset, query_id, QUERIES[query_id])
 
     def move_all(self, number: int) -> None:
-        for stream in self._positions:
-            self._positions[stream] += self._rng.uniform(-2, 2)
-            x = self._positions[stream]
+        for stream in self.positions:
+            self.positions[stream] += self._rng.uniform(-2, 2)
+            x = self.positions[stream]
             self._send(self._topics["line"], stream, {"id": stream, "ts": number, "x": x})
             self.borders.read("line", [Reading(stream, number, (x,))])
 

@@ -1,16 +1,25 @@
-"""`bmq checkpoint`: what is in a checkpoint, and a new checkpoint with another number of shards.
+"""`bmq checkpoint`: what is in a checkpoint, as lines or files, and a new one with other shards or options of feeds.
 
 The checkpoints are folders of this machine. Every command only reads the checkpoint that is there.
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bmq.cli.target import USUAL_CONFIG
 from bmq.cli.terminal import show_line
+from bmq.config import load_config
 
-app = typer.Typer(help="Look at a checkpoint, and divide it into another number of shards.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from bmq.job.stored_state import StoredCheckpoint
+    from bmq.job.upgrade import Upgrade
+
+app = typer.Typer(
+    help="Look at a checkpoint, and write its content as a new one that fits another configuration.",
+    no_args_is_help=True,
+)
 
 OldArgument = Annotated[Path, typer.Argument(metavar="OLD", help="The folder of the checkpoint. It is only read.")]
 NewArgument = Annotated[Path, typer.Argument(metavar="NEW", help="The folder of the new checkpoint.")]
@@ -36,6 +45,33 @@ def show(path: Annotated[Path, typer.Argument(metavar="PATH", help="The folder o
 
 
 @app.command()
+def export(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The folder of the checkpoint. It is only read.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the files go: a folder that is not there.")],
+) -> None:
+    """Write the streams of a checkpoint as Parquet, a file for each feed, and its queries as lines of JSON.
+
+    The definitions of the queries are in the control topic: `bmq query export` writes them.
+    """
+    from bmq.job.checkpoint_export import export as write
+    from bmq.job.failed_query import explained
+    from bmq.job.rescaling import must_be_free
+    from bmq.job.session import make_session
+    from bmq.job.stored_state import StoredCheckpoint
+
+    must_be_free(folder)
+    checkpoint = StoredCheckpoint(path)
+    spark = make_session(checkpoint.origin.shards)
+    try:
+        with explained(kept=f"{path} is as it was. If its service runs, stop it, or try again."):
+            folder.mkdir(parents=True)
+            for line in write(spark, checkpoint, folder):
+                show_line(line)
+    finally:
+        spark.stop()
+
+
+@app.command()
 def rescale(
     old: OldArgument,
     new: NewArgument,
@@ -46,21 +82,55 @@ def rescale(
     A service with job.checkpoint = NEW and job.shards = SHARDS goes on where the old one stopped. Never start one on
     OLD again: both would write the same events.
     """
-    from bmq.job.failed_query import explained
-    from bmq.job.rescaling import must_be_at_rest, must_be_free, write_rescaled
-    from bmq.job.session import make_session
+    from bmq.job.rescaling import must_be_free
     from bmq.job.stored_state import StoredCheckpoint
 
     must_be_free(new)
-    checkpoint = StoredCheckpoint(old)
-    must_be_at_rest(checkpoint)
-    spark = make_session(shards)
-    try:
-        with explained(kept=f"{old} is as it was, and {new} was removed."):
-            write_rescaled(spark, checkpoint, new, shards)
-    finally:
-        spark.stop()
+    _write(StoredCheckpoint(old), new, shards, None)
     show_line(
         f"{new} has the content of {old}, in {shards} shards. Set job.checkpoint to it and job.shards = {shards}, and "
         "start the service."
     )
+
+
+@app.command()
+def upgrade(
+    old: OldArgument,
+    new: NewArgument,
+    config: Annotated[Path, typer.Option("--config", help="The new configuration of the service.")] = USUAL_CONFIG,
+) -> None:
+    """Write a new checkpoint with the content of an old one that fits a configuration; stop the service first.
+
+    The configuration may have more attributes of a feed, behind the old ones, and another job.shards. Until the next
+    reading of a stream, its new attributes are null. Other changes are refused, with the reasons. A new feed needs no
+    upgrade. Never start a service on OLD again: both would write the same events.
+    """
+    from bmq.job.rescaling import must_be_free
+    from bmq.job.stored_state import StoredCheckpoint
+    from bmq.job.upgrade import upgrade_to
+
+    loaded = load_config(config)
+    must_be_free(new)
+    checkpoint = StoredCheckpoint(old)
+    found = upgrade_to(checkpoint.origin, loaded.feed_records())
+    _write(checkpoint, new, loaded.job.shards, found)
+    added = "".join(f", with {n} more attribute{'s' * (n > 1)} of feed {feed}" for feed, n in found.n_new.items())
+    show_line(
+        f"{new} has the content of {old}, in {loaded.job.shards} shards{added}. Set job.checkpoint to it in {config}, "
+        "and start the service."
+    )
+
+
+def _write(old: "StoredCheckpoint", new: Path, shards: int, found: "Upgrade | None") -> None:
+    """Write the new checkpoint, with an own Spark."""
+    from bmq.job.failed_query import explained
+    from bmq.job.rescaling import must_be_at_rest, write_rescaled
+    from bmq.job.session import make_session
+
+    must_be_at_rest(old)
+    spark = make_session(shards)
+    try:
+        with explained(kept=f"{old.folder} is as it was, and {new} was removed."):
+            write_rescaled(spark, old, new, shards, found)
+    finally:
+        spark.stop()

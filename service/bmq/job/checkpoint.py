@@ -240,5 +240,6 @@ def must_fit(origin: Origin, location: str, shards: int, feeds: dict[str, Feed])
             if now[name][option] != value:
                 raise ConfigError(
                     f"feeds.{name}.{option} is {now[name][option]!r}, but checkpoint {location!r} was made with "
-                    f"{value!r}, and its state is about that. Put it back, or set job.checkpoint to a new folder."
+                    f"{value!r}, and its state is about that. Put it back, or try bmq checkpoint upgrade, which says "
+                    "whether the state can follow, or set job.checkpoint to a new folder."
                 )

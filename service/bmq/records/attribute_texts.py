@@ -1,4 +1,7 @@
-"""Attribute tables cut down to the texts that are used, and equal texts made one."""
+"""Attribute tables cut down to the texts that are used, and equal texts made one.
+
+`wire.attributes` says what a text is.
+"""
 
 from collections.abc import Sequence
 
@@ -6,6 +9,9 @@ import numpy as np
 
 from bmq.records.arrays import Int32s
 from bmq.records.columns import Attributes
+
+SEPARATOR = "\x1f"  # between the values in a text; no value contains it
+NULL = "null"  # a value that is absent, or null
 
 
 def with_used_texts(codes: Int32s, texts: Sequence[str]) -> Attributes:

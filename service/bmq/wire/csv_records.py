@@ -14,7 +14,8 @@ import numpy as np
 
 from bmq.errors import DeadLetterCode, ReadingError
 from bmq.records import Bools, Bytes, Feed, Float64s, Int8s, Int64s
-from bmq.wire.attributes import CACHED_TEXTS, NULL, SEPARATOR, attribute_text, concat_attributes
+from bmq.records.attribute_texts import NULL, SEPARATOR
+from bmq.wire.attributes import CACHED_TEXTS, attribute_text, concat_attributes
 from bmq.wire.fault_texts import shorten
 from bmq.wire.feed_fields import KEY, scanned_fields
 from bmq.wire.numeral import Numeral

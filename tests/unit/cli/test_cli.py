@@ -43,7 +43,9 @@ COMMANDS = [
     "demo",
     "check-ledger",
     "checkpoint show",
+    "checkpoint export",
     "checkpoint rescale",
+    "checkpoint upgrade",
     "doctor",
 ]
 

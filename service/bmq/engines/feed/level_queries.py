@@ -13,12 +13,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from bmq.engines.feed.watched_regions import WatchedRegions
-from bmq.engines.scope.conditions import SEPARATOR, Conditions, number_of
+from bmq.engines.scope.conditions import Conditions, number_of
 from bmq.index.base import Moves, concat_moves
 from bmq.index.match.adaptive_match import make_match
 from bmq.index.match.select_index import SelectIndex
 from bmq.kernels.match.distinct_queries import find_owners
 from bmq.records import Feed, Float64s, Int32s, Kind, Region, RegionQuery
+from bmq.records.attribute_texts import SEPARATOR
 
 FEW = 64  # initial room, in slots and in codes; doubles as needed
 

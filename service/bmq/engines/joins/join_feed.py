@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bmq.engines.joins.join_states import Arrivals, States, no_states
-from bmq.engines.scope.conditions import CODES_MIN, SEPARATOR, Conditions, number_of
+from bmq.engines.scope.conditions import CODES_MIN, Conditions, number_of
 from bmq.index.stream_table import Chained, StreamTable
 from bmq.kernels.tables.hashing import shards_of
 from bmq.records import (
@@ -30,9 +30,10 @@ from bmq.records import (
     Where,
     WindowRows,
 )
+from bmq.records.attribute_texts import NULL, SEPARATOR
 from bmq.records.column_records import concat, take
 
-_EQUAL_TO_NOTHING = ("null", "-")  # an absent attribute, and an object or a list; see `wire.attributes`
+_EQUAL_TO_NOTHING = (NULL, "-")  # an absent attribute, and an object or a list; see `wire.attributes`
 
 
 class JoinFeed:

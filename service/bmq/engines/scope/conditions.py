@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmq.records import Bools, Int32s, Where
+from bmq.records.attribute_texts import SEPARATOR
 
-SEPARATOR = "\x1f"  # between the values in a text; no value contains it
 CODES_MIN = 4096  # so many attribute texts are kept: the search for the texts in use costs a millisecond
 
 Key = tuple[int, str]  # place of an attribute in a text, and its value
