@@ -1,9 +1,11 @@
 """Vehicles in a plane and squares to watch or to select, from a seed: what every benchmark of the pipeline reads.
 
 A vehicle keeps its direction and turns back at the border of the plane, so every reading is one step of fixed
-length. For N squares of side a in a plane of area A, a step s crosses (2 / pi) * s * 4 * a * N / A borders on
-average (Buffon), less what it jumps over: that is how a side is chosen for an event rate. A select query tells every
-reading inside, and so N of them with two squares each tell 2 * N * a^2 / A of a reading.
+length. A step (dx, dy) is an event for each square that has one of its ends inside, and not the other. Of N squares of
+side a in a plane of area A these are 2 * N / A * (a^2 - max(a - |dx|, 0) * max(a - |dy|, 0)): that is how a side is
+chosen for an event rate. A step jumps over a square that is much smaller, so a million of them must be larger than
+Buffon's formula says. A select query reports every reading inside, so N of them with two squares each report
+2 * N * a^2 / A of a reading.
 """
 
 from collections.abc import Iterator
@@ -11,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import bisect
 
 Floats = npt.NDArray[np.float64]
 
@@ -26,7 +29,14 @@ ROUND_MS = 1_000
 
 def side_of_squares(n_queries: int) -> float:
     """Return the side in metres that gives EVENTS_PER_READING (see the module's text)."""
-    return EVENTS_PER_READING * 3.1416 / 2 * PLANE_M**2 / (4 * n_queries * STEP_M)
+    headings = np.linspace(0, np.pi / 2, 10_001)
+    dx, dy = STEP_M * np.cos(headings), STEP_M * np.sin(headings)
+
+    def too_many(side: float) -> float:
+        both = np.maximum(side - dx, 0) * np.maximum(side - dy, 0)
+        return float(2 * n_queries / PLANE_M**2 * (side**2 - both.mean()) - EVENTS_PER_READING)
+
+    return float(bisect(too_many, 0.0, PLANE_M))
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,10 @@ def rehearse(spark: SparkSession, plan: Plan) -> None:
         # The daemon loads kernels meanwhile: the first batch needs a worker only when Spark has planned it.
         daemon = beside.submit(start_worker_daemon, spark)
         spark.dataSource.register(rehearsal_source(plan))
-        commands, readings = (spark.readStream.format(NAME).load() for _ in range(2))
-        query = start_query(commands.union(readings), plan, Path(folder).as_uri(), "available_now")
+        frames = spark.readStream.format(
+            NAME
+        ).load()  # once: each load starts a Python process that asks for the schema
+        query = start_query(frames.union(frames), plan, Path(folder).as_uri(), "available_now")
         try:
             daemon.result()
             query.awaitTermination()
