@@ -23,12 +23,21 @@ def events(
     topic: Annotated[
         str | None, typer.Option("--topic", help="Another topic, for queries with an output_topic.")
     ] = None,
+    group: Annotated[
+        str | None, typer.Option("--group", help="A consumer group: its members share the events, and it goes on.")
+    ] = None,
     config: ConfigOption = None,
     bootstrap: BootstrapOption = None,
 ) -> None:
     """Read events, from now on and until Ctrl-C."""
+    if group is not None and limit is not None:
+        raise typer.BadParameter(
+            "--limit is not for a --group: the last event would come again. Leave one of them out."
+        )
     with find_target(config, bootstrap).client() as client:
-        found = client.event_records(query, stream, from_beginning=from_beginning, timeout=timeout, topic=topic)
+        found = client.event_records(
+            query, stream, from_beginning=from_beginning, timeout=timeout, topic=topic, group=group
+        )
         try:
             for event, value in islice(found, limit):
                 for line in [value.decode()] if as_json else event.lines():

@@ -18,18 +18,22 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from confluent_kafka import KafkaError, Message
 
 from bmq.client.ledger import Ledger, Report
-from bmq.client.messages import Event, JoinEvent, Member, ReplyMessage, last_reply, read_event, read_member, read_reply
+from bmq.client.matching import EventRecord, follow, matching
+from bmq.client.messages import Event, JoinEvent, Member, ReplyMessage, last_reply, read_member, read_reply
 from bmq.client.reply_collection import OnReply, collect_replies
 from bmq.config import TopicsSection
 from bmq.errors import SetupError
 from bmq.kafka_io.connect import CONNECT_TIMEOUT_SECONDS, explained, missing_topic, producer
-from bmq.kafka_io.topic_reader import Start, TopicReader
+from bmq.kafka_io.topic_reader import GroupReader, RecordReader, Start, TopicReader
 from bmq.kafka_io.topics import Topics
+
+if TYPE_CHECKING:
+    import pandas
 
 # A batch takes at most some seconds, and so does the first one after a start. It took more than 30 on a machine whose
 # cores were busy, so a lower limit reports failures of commands that the service accepts.
@@ -46,8 +50,7 @@ class StandingQuery:
     ----------
     definition : the record's value, unchanged.
     control_offset : the record's offset in the control topic.
-    reply : the service's last reply for the query id; None if there is no reply yet. It may belong to an earlier
-        command; then its `control_offset` differs.
+    reply : the last reply for the query id; None: none yet. That of an earlier command has another `control_offset`.
     """
 
     query_id: str
@@ -217,6 +220,7 @@ class Client:
         from_beginning: bool = False,
         timeout: float | None = None,
         topic: str | None = None,
+        group: str | None = None,
     ) -> Iterator[Event | JoinEvent]:
         """Return an iterator over the events from this moment on; it blocks until the next event.
 
@@ -226,11 +230,13 @@ class Client:
         from_beginning : begin with all events that the topic still has, then continue with new ones.
         timeout : seconds after which the iterator ends; None: never.
         topic : another topic, for queries with an `output_topic` of their own.
+        group : a consumer group. Its members share the events, and it goes on where it was: an event counts as read
+            when the next one is asked for. After a crash the last events come again, with the same `event_id`s.
         """
         return (
             event
             for event, _ in self.event_records(
-                query_id, stream_id, from_beginning=from_beginning, timeout=timeout, topic=topic
+                query_id, stream_id, from_beginning=from_beginning, timeout=timeout, topic=topic, group=group
             )
         )
 
@@ -242,12 +248,30 @@ class Client:
         from_beginning: bool = False,
         timeout: float | None = None,
         topic: str | None = None,
-    ) -> Iterator[tuple[Event | JoinEvent, bytes]]:
+        group: str | None = None,
+    ) -> Iterator[EventRecord]:
         """Return the same as `events`, each event with the unchanged value of its record."""
-        start = Start.BEGINNING if from_beginning else Start.END
-        reader = TopicReader(self._options, topic or self.topics.events, start)
+        reader = self.event_reader(topic=topic, group=group, from_beginning=from_beginning)
         deadline = None if timeout is None else time.monotonic() + timeout
-        return _matching_events(reader, deadline, query_id, stream_id)
+        return follow(reader, deadline, query_id, stream_id)
+
+    def event_reader(self, *, topic: str | None, group: str | None, from_beginning: bool) -> RecordReader:
+        """Return a reader of the records that `events` reads; the caller closes it."""
+        start, topic = (Start.BEGINNING if from_beginning else Start.END), topic or self.topics.events
+        options = self._options
+        return TopicReader(options, topic, start) if group is None else GroupReader(options, topic, group, start)
+
+    def events_frame(
+        self, query_id: str | None = None, stream_id: str | None = None, *, topic: str | None = None
+    ) -> "pandas.DataFrame":
+        """Return all events that the topic has now as a frame: a row for each crossing, pair or answer.
+
+        The columns are those of `bmq.client.event_frame`. Cost: reads the topic from its beginning to its end.
+        """
+        from bmq.client.event_frame import frame_of  # not at the top: pandas takes half a second
+
+        records = matching(self._read(topic or self.topics.events), query_id, stream_id)
+        return frame_of(event for event, _ in records)
 
     def check_ledger(self, topics: Sequence[str] = (), *, from_beginning: bool = False) -> Report:
         """Check all existing events against the ledger and return a report.
@@ -304,19 +328,6 @@ def _output_topic(definition: bytes) -> str:
     except (ValueError, AttributeError, RecursionError):  # a rejected definition may be no JSON, or no object
         return ""
     return topic if isinstance(topic, str) else ""
-
-
-def _matching_events(
-    reader: TopicReader, deadline: float | None, query_id: str | None, stream_id: str | None
-) -> Iterator[tuple[Event | JoinEvent, bytes]]:
-    with reader:
-        for message in reader.follow(deadline):
-            value = message.value() or b""
-            event = read_event(value)
-            if event is None or (stream_id is not None and not event.is_of(stream_id)):
-                continue
-            if query_id is None or event.is_about(query_id):
-                yield event, value
 
 
 def _to_bytes(definition: Definition | None) -> bytes | None:

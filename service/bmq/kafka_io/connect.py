@@ -100,6 +100,23 @@ def consumer(options: Options) -> Consumer:
         return Consumer(own | _noting_refusals(options), logger=_LOG)
 
 
+def group_consumer(options: Options, group: str, reset: str) -> Consumer:
+    """Return a member of a consumer group, which commits the offsets that were stored, now and then and at its end.
+
+    Parameters
+    ----------
+    reset : "earliest" or "latest": where a partition begins of which the group has committed nothing.
+    """
+    own = {
+        "group.id": group,
+        "enable.auto.offset.store": "false",
+        "auto.offset.reset": reset,
+        ISOLATION_OPTION: ISOLATION,
+    }
+    with explained(options):
+        return Consumer(_noting_refusals(options) | own, logger=_LOG)
+
+
 def poll_many(client: Consumer, most: int, seconds: float) -> list[Message]:
     """Return what has come, up to ``most`` messages; wait for the first one.
 

@@ -1,10 +1,11 @@
-"""Reads one topic from its beginning or from its end, without a consumer group.
+"""Reads one topic: from its beginning or its end, or from where a consumer group has come.
 
 Knows Kafka's offsets, but not the meaning of the records.
 """
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from enum import IntEnum
 from functools import partial
 from types import TracebackType
@@ -20,6 +21,7 @@ from bmq.kafka_io.connect import (
     Options,
     consumer,
     explained,
+    group_consumer,
     missing_topic,
     patiently,
     poll_many,
@@ -29,9 +31,8 @@ from bmq.kafka_io.connect import (
 _POLL_SECONDS = 0.2
 _POLL_RECORDS = 1_000
 
-# The client recovers from these errors by itself, and the reader continues at its position. It looks for its group's
-# coordinator, too, and may not be allowed to; but a reader needs no group.
-_PASSING = LEADERLESS | UNREACHABLE | {KafkaError._PARTITION_EOF, KafkaError.GROUP_AUTHORIZATION_FAILED}
+# The client recovers from these errors by itself, and the reader continues at its position.
+_PASSING = LEADERLESS | UNREACHABLE | {KafkaError._PARTITION_EOF}
 
 
 class Start(IntEnum):
@@ -41,8 +42,61 @@ class Start(IntEnum):
     END = 1
 
 
-class TopicReader:
-    """A reader of all partitions of one topic. Only one thread may use it at a time.
+class RecordReader:
+    """What the readers of a topic have in common. Only one thread may use one at a time."""
+
+    passing = _PASSING  # the errors that are no failure
+
+    def __init__(self, options: Options, topic: str, client: Consumer) -> None:
+        self._options = options
+        self._topic = topic
+        self._consumer = client
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._consumer.close()
+
+    def follow(self, deadline: float | None = None) -> Iterator[Message]:
+        """Return records as they arrive, until ``deadline`` (of `time.monotonic`); None: forever."""
+        while deadline is None or time.monotonic() < deadline:
+            for message in self.poll():
+                yield message
+                self.mark([message])
+
+    def poll(self) -> list[Message]:
+        """Return the records that have come, after a fraction of a second at most."""
+        return [message for message in self._poll() if message.error() is None]
+
+    def mark(self, messages: Sequence[Message]) -> None:
+        """Note that records are read, if this reader has a group."""
+
+    def _poll(self) -> Sequence[Message]:
+        with explained(self._options):
+            polled = poll_many(self._consumer, _POLL_RECORDS, _POLL_SECONDS)
+            for message in polled:
+                error = message.error()
+                if error is not None and error.code() not in self.passing:
+                    raise KafkaException(error)
+            return polled
+
+    def _partitions(self) -> list[TopicPartition]:
+        # Metadata of all topics: some brokers create a missing topic when a client asks for its metadata.
+        topics = self._consumer.list_topics(timeout=CONNECT_TIMEOUT_SECONDS).topics
+        if self._topic not in topics:
+            raise missing_topic(self._options, self._topic)
+        return [TopicPartition(self._topic, n, OFFSET_BEGINNING) for n in topics[self._topic].partitions]
+
+
+class TopicReader(RecordReader):
+    """A reader of all partitions of one topic, without a consumer group.
 
     The constructor fixes the position, not the first read. So the reader certainly sees every record that is published
     after its construction.
@@ -58,10 +112,11 @@ class TopicReader:
         If the broker does not answer or has no such topic.
     """
 
+    # The client looks for its group's coordinator, and may not be allowed to; but this reader needs no group.
+    passing = _PASSING | {KafkaError.GROUP_AUTHORIZATION_FAILED}
+
     def __init__(self, options: Options, topic: str, start: Start, n_before: int = 0) -> None:
-        self._options = options
-        self._topic = topic
-        self._consumer: Consumer = consumer(options)
+        super().__init__(options, topic, consumer(options))
         with explained(options, self._consumer):
             partitions = self._partitions()
             if start is Start.END:
@@ -70,18 +125,6 @@ class TopicReader:
                     at.offset = max(first, end - n_before)
             self._consumer.assign(partitions)
         self._n_partitions = len(partitions)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._consumer.close()
 
     def to_end(self) -> Iterator[Message]:
         """Return all records up to the end of every partition.
@@ -113,29 +156,36 @@ class TopicReader:
                     "Try again when it is well."
                 )
 
-    def follow(self, deadline: float | None = None) -> Iterator[Message]:
-        """Return records as they arrive, until ``deadline`` (of `time.monotonic`); None: forever."""
-        while deadline is None or time.monotonic() < deadline:
-            for message in self._poll():
-                if message.error() is None:
-                    yield message
-
-    def _poll(self) -> Sequence[Message]:
-        with explained(self._options):
-            polled = poll_many(self._consumer, _POLL_RECORDS, _POLL_SECONDS)
-            for message in polled:
-                error = message.error()
-                if error is not None and error.code() not in _PASSING:
-                    raise KafkaException(error)
-            return polled
-
     def _offsets_of(self, at: TopicPartition) -> tuple[int, int]:
         found: tuple[int, int] = self._consumer.get_watermark_offsets(at, CONNECT_TIMEOUT_SECONDS)
         return found
 
-    def _partitions(self) -> list[TopicPartition]:
-        # Metadata of all topics: some brokers create a missing topic when a client asks for its metadata.
-        topics = self._consumer.list_topics(timeout=CONNECT_TIMEOUT_SECONDS).topics
-        if self._topic not in topics:
-            raise missing_topic(self._options, self._topic)
-        return [TopicPartition(self._topic, n, OFFSET_BEGINNING) for n in topics[self._topic].partitions]
+
+class GroupReader(RecordReader):
+    """A member of a consumer group, which divides the partitions of one topic among its members.
+
+    A record counts as read when `follow` is asked for the next one, or by `mark`. The offsets of read records are
+    committed every five seconds, when another member takes a partition, and by `close`. So after a crash the group gets
+    the last records again, and misses none.
+
+    Parameters
+    ----------
+    start : where the group begins, if it has committed nothing yet.
+
+    Raises
+    ------
+    SetupError
+        If the broker does not answer or has no such topic.
+    """
+
+    def __init__(self, options: Options, topic: str, group: str, start: Start) -> None:
+        super().__init__(options, topic, group_consumer(options, group, "latest" if start is Start.END else "earliest"))
+        with explained(options, self._consumer):
+            self._partitions()
+            self._consumer.subscribe([topic])
+
+    def mark(self, messages: Sequence[Message]) -> None:
+        """Have the offsets behind records committed with the next commit."""
+        for message in messages:
+            with suppress(KafkaException):  # another member of the group has the partition now, and reads on there
+                self._consumer.store_offsets(message)

@@ -312,3 +312,10 @@ def test_ctrl_c_is_no_fault_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     result = bmq("query", "list")
 
     assert (result.exit_code, result.stderr) == (1, "bmq: Interrupted.\n")
+
+
+def test_a_limit_is_refused_for_a_group_which_would_get_the_last_event_again() -> None:
+    result = bmq("events", "--group", "alerts", "--limit", "3")
+
+    assert result.exit_code == 2
+    assert "--limit is not for a --group" in " ".join(result.output.replace("│", " ").split())
