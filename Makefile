@@ -134,6 +134,17 @@ audit: licences ## Look for known faults of the pinned packages; needs PyPI's ow
 sbom: java $(AUDIT)/.installed ## Print what an installation consists of (CycloneDX)
 	@PYTHONPATH=service $(AUDIT)/bin/python deploy/sbom.py
 
+SITE := .make/site-tools
+
+$(SITE)/.installed: deploy/site-requirements.txt $(INSTALLED)
+	$(BIN)/python -m venv --clear $(SITE)
+	$(SITE)/bin/pip install --quiet --disable-pip-version-check --requirement deploy/site-requirements.txt
+	@touch $@
+
+.PHONY: site
+site: $(SITE)/.installed ## Make the documents a site in .make/site; fails if a link leads nowhere (ARGS="serve": show it)
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs --quiet $(or $(ARGS),build)
+
 .PHONY: conformance
 conformance: java $(INSTALLED) ## Play a scenario file against the running service (SCENARIOS=path)
 	$(BIN)/python -m tests.conformance $(SCENARIOS)
