@@ -1,9 +1,9 @@
 """Vehicles in a plane and squares to watch or to select, from a seed: what every benchmark of the pipeline reads.
 
 A vehicle keeps its direction and turns back at the border of the plane, so every reading is one step of fixed
-length. A step (dx, dy) is an event for each square that has one of its ends inside, and not the other. Of N squares of
-side a in a plane of area A these are 2 * N / A * (a^2 - max(a - |dx|, 0) * max(a - |dy|, 0)): that is how a side is
-chosen for an event rate. A step jumps over a square that is much smaller, so a million of them must be larger than
+length. A step (dx, dy) causes an event for each square that has one of its ends inside, and not the other. Of N squares
+of side a in a plane of area A these are 2 * N / A * (a^2 - max(a - |dx|, 0) * max(a - |dy|, 0)): that is how a side is
+chosen for an event rate. A step jumps over a square that is much smaller, so a million squares must be larger than
 Buffon's formula says. A select query reports every reading inside, so N of them with two squares each report
 2 * N * a^2 / A of a reading.
 """

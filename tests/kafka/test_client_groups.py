@@ -51,9 +51,16 @@ def test_a_group_goes_on_where_it_was_and_misses_nothing(place: Place) -> None:
         assert take(client, other, 1) == first[:1]
 
 
-def test_a_group_begins_at_the_end_unless_asked_otherwise(place: Place) -> None:
+def test_a_new_group_begins_at_the_end_and_goes_on_from_there(place: Place) -> None:
+    group = f"late-{uuid4()}"
     with Client(place.servers, topics=place.topics) as client:
-        assert list(client.events(group=f"late-{uuid4()}", timeout=8.0)) == []
+        assert list(client.events(group=group, timeout=4.0)) == []
+        place.read(stocks={"A": 60.0})  # nobody listens
+        events = client.events(group=group, timeout=LIMIT_SECONDS)
+        event = next(events)
+
+    assert isinstance(event, Event)
+    assert (event.stream_id, event.sign) == ("A", "-")
 
 
 def test_a_group_of_a_topic_that_is_not_there_is_refused(place: Place) -> None:

@@ -116,7 +116,7 @@ def test_the_export_has_the_last_reading_of_each_stream_and_all_queries(rescaled
 
     assert {row["stream_id"]: row["x"] for row in streams} == rescaled.positions
     assert {row["event_time"].timestamp() for row in streams} == {(N_ROUNDS - 1) / 1000}
-    assert {row["group"] for row in streams} == {"null"}
+    assert {row["group"] for row in streams} == {None}
     assert {query["query_id"] for query in queries} == {*QUERIES, *joins_by_hand.DEFINITIONS}
 
 

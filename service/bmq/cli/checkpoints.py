@@ -3,6 +3,7 @@
 The checkpoints are folders of this machine. Every command only reads the checkpoint that is there.
 """
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -63,10 +64,13 @@ def export(
     checkpoint = StoredCheckpoint(path)
     spark = make_session(checkpoint.origin.shards)
     try:
-        with explained(kept=f"{path} is as it was. If its service runs, stop it, or try again."):
+        with explained(kept=f"{path} is as it was, and {folder} was removed. If its service runs, stop it."):
             folder.mkdir(parents=True)
             for line in write(spark, checkpoint, folder):
                 show_line(line)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     finally:
         spark.stop()
 
@@ -101,9 +105,9 @@ def upgrade(
 ) -> None:
     """Write a new checkpoint with the content of an old one that fits a configuration; stop the service first.
 
-    The configuration may have more attributes of a feed, behind the old ones, and another job.shards. Until the next
-    reading of a stream, its new attributes are null. Other changes are refused, with the reasons. A new feed needs no
-    upgrade. Never start a service on OLD again: both would write the same events.
+    The configuration may have more attributes of a feed, behind the old ones, and another job.shards. The new
+    attributes are null in every reading that OLD has read, whatever its record had. Other changes are refused, with the
+    reasons. A new feed needs no upgrade. Never start a service on OLD again: both would write the same events.
     """
     from bmq.job.rescaling import must_be_free
     from bmq.job.stored_state import StoredCheckpoint
@@ -112,16 +116,16 @@ def upgrade(
     loaded = load_config(config)
     must_be_free(new)
     checkpoint = StoredCheckpoint(old)
-    found = upgrade_to(checkpoint.origin, loaded.feed_records())
-    _write(checkpoint, new, loaded.job.shards, found)
-    added = "".join(f", with {n} more attribute{'s' * (n > 1)} of feed {feed}" for feed, n in found.n_new.items())
+    changes = upgrade_to(checkpoint.origin, loaded.feed_records())
+    _write(checkpoint, new, loaded.job.shards, changes)
+    added = "".join(f", with {n} more attribute{'s' * (n > 1)} of feed {feed}" for feed, n in changes.n_new.items())
     show_line(
         f"{new} has the content of {old}, in {loaded.job.shards} shards{added}. Set job.checkpoint to it in {config}, "
         "and start the service."
     )
 
 
-def _write(old: "StoredCheckpoint", new: Path, shards: int, found: "Upgrade | None") -> None:
+def _write(old: "StoredCheckpoint", new: Path, shards: int, changes: "Upgrade | None") -> None:
     """Write the new checkpoint, with an own Spark."""
     from bmq.job.failed_query import explained
     from bmq.job.rescaling import must_be_at_rest, write_rescaled
@@ -131,6 +135,6 @@ def _write(old: "StoredCheckpoint", new: Path, shards: int, found: "Upgrade | No
     spark = make_session(shards)
     try:
         with explained(kept=f"{old.folder} is as it was, and {new} was removed."):
-            write_rescaled(spark, old, new, shards, found)
+            write_rescaled(spark, old, new, shards, changes)
     finally:
         spark.stop()

@@ -24,7 +24,8 @@ def events(
         str | None, typer.Option("--topic", help="Another topic, for queries with an output_topic.")
     ] = None,
     group: Annotated[
-        str | None, typer.Option("--group", help="A consumer group: its members share the events, and it goes on.")
+        str | None,
+        typer.Option("--group", help="A consumer group: its members share the events, and a later one goes on."),
     ] = None,
     config: ConfigOption = None,
     bootstrap: BootstrapOption = None,

@@ -5,12 +5,14 @@
         async for event in client.events(query_id="forties", timeout=60):
             print(event.stream_id, event.sign)
 
-Kafka's client waits in threads of its own, and so does this one: each call runs in a thread of asyncio's pool.
+Each call of `Client` runs in a thread: a reader of events has one of its own, the others those of asyncio's pool.
 """
 
 import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -87,23 +89,21 @@ class AsyncClient:
         topic: str | None = None,
         group: str | None = None,
     ) -> AsyncIterator[Event | JoinEvent]:
-        """Yield the events from this moment on, as `Client.events`. The moment is that of the first `async for` step.
-
-        Records come in handfuls, and with a ``group`` a handful counts as read after its last event: after a crash,
-        all of its events come again.
-        """
+        """Yield the events from this moment on, as `Client.events`; the moment is the first step of `async for`."""
         deadline = None if timeout is None else time.monotonic() + timeout
-        reader = await asyncio.to_thread(
-            self._client.event_reader, topic=topic, group=group, from_beginning=from_beginning
-        )
-        try:
-            while deadline is None or time.monotonic() < deadline:
-                messages = await asyncio.to_thread(reader.poll)
-                for event, _ in matching(messages, query_id, stream_id):
-                    yield event
-                reader.mark(messages)
-        finally:
-            await asyncio.to_thread(reader.close)
+        make = partial(self._client.event_reader, topic=topic, group=group, from_beginning=from_beginning)
+        run = asyncio.get_running_loop().run_in_executor
+        # One thread, so that a poll which was cancelled here has ended before the reader is closed.
+        with ThreadPoolExecutor(1) as thread:
+            reader = await run(thread, make)
+            try:
+                while deadline is None or time.monotonic() < deadline:
+                    for message in await run(thread, reader.poll):
+                        for event, _ in matching([message], query_id, stream_id):
+                            yield event
+                        reader.mark([message])
+            finally:
+                await run(thread, reader.close)
 
     async def events_frame(
         self, query_id: str | None = None, stream_id: str | None = None, *, topic: str | None = None

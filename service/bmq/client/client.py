@@ -50,7 +50,7 @@ class StandingQuery:
     ----------
     definition : the record's value, unchanged.
     control_offset : the record's offset in the control topic.
-    reply : the last reply for the query id; None: none yet. That of an earlier command has another `control_offset`.
+    reply : the last reply for the query id, which may be to an earlier command; None: there is no reply yet.
     """
 
     query_id: str
@@ -231,7 +231,8 @@ class Client:
         timeout : seconds after which the iterator ends; None: never.
         topic : another topic, for queries with an `output_topic` of their own.
         group : a consumer group. Its members share the events, and it goes on where it was: an event counts as read
-            when the next one is asked for. After a crash the last events come again, with the same `event_id`s.
+            when the next one is asked for. After a crash or a `break`, and when members join or leave, the last events
+            come again, with the same `event_id`s.
         """
         return (
             event
@@ -264,14 +265,11 @@ class Client:
     def events_frame(
         self, query_id: str | None = None, stream_id: str | None = None, *, topic: str | None = None
     ) -> "pandas.DataFrame":
-        """Return all events that the topic has now as a frame: a row for each crossing, pair or answer.
-
-        The columns are those of `bmq.client.event_frame`. Cost: reads the topic from its beginning to its end.
-        """
+        """Return all events that the topic has now as a frame; see `event_frame`. Reads the topic to its end."""
         from bmq.client.event_frame import frame_of  # not at the top: pandas takes half a second
 
         records = matching(self._read(topic or self.topics.events), query_id, stream_id)
-        return frame_of(event for event, _ in records)
+        return frame_of((event for event, _ in records), query_id)
 
     def check_ledger(self, topics: Sequence[str] = (), *, from_beginning: bool = False) -> Report:
         """Check all existing events against the ledger and return a report.

@@ -2,21 +2,22 @@
 
 | column | of |
 |---|---|
-| `event_id`, `kind`, `query_id`, `reason` | every event |
+| `event_id`, `kind`, `query_id` | every event |
 | `event_time` | every event: `datetime64[ms, UTC]` |
-| `sign` | border queries and band joins: `+` or `-` |
+| `sign`, `reason` | border queries and band joins; the sign is `+` or `-` |
 | `feed`, `stream_id`, `value.NAME` | queries over one feed: a column for each dimension |
 | `left.feed`, `left.stream_id`, `left.value.NAME`, `right.…` | joins |
 | `pass`, `confirmed_time`, `pattern`, `began` | events that have them |
 | `tags.NAME` | queries with tags |
 
 Under `layout = "reading"` one event has several rows, with the same `event_id`. A cell that an event does not have is
-missing (`NA`).
+missing (None, NaN or NaT).
 """
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
 import pandas
 
 from bmq.client.messages import Event, JoinEvent
@@ -27,14 +28,23 @@ TIMES = ("event_time", "confirmed_time", "began")
 Row = dict[str, Any]
 
 
-def frame_of(events: Iterable[Event | JoinEvent]) -> pandas.DataFrame:
-    """Return the frame of some events, in their order. O(events), a row at a time in Python."""
+def frame_of(events: Iterable[Event | JoinEvent], query_id: str | None = None) -> pandas.DataFrame:
+    """Return the frame of some events, in their order. O(events), a row at a time in Python.
+
+    Parameters
+    ----------
+    query_id : only the rows of this query; an event may be about several.
+    """
     rows = [row for event in events for row in (_of_stream(event) if isinstance(event, Event) else [_of_pair(event)])]
+    if query_id is not None:
+        rows = [row for row in rows if row["query_id"] == query_id]
     others = sorted({name for row in rows for name in row} - set(FIRST))
     frame = pandas.DataFrame.from_records(rows, columns=[*FIRST, *others])
     for name in TIMES:
         if name in frame:
-            frame[name] = pandas.to_datetime(frame[name], unit="ms", utc=True).astype("datetime64[ms, UTC]")
+            # Not by `to_datetime`, which counts nanoseconds and knows no year behind 2262.
+            times = np.array(["NaT" if pandas.isna(time) else int(time) for time in frame[name]], "datetime64[ms]")
+            frame[name] = pandas.Series(times, frame.index).dt.tz_localize("UTC")
     return frame
 
 

@@ -161,7 +161,7 @@ class FeedSection(Section):
     """The numeric fields that regions are about. Fixed for a checkpoint, with their order."""
     attributes: tuple[FieldName, ...] = ()
     """Further fields, for `where` in a query and for what `select` and joins ask. Fixed for a checkpoint, with their
-    order."""
+    order; `bmq checkpoint upgrade` adds some behind them."""
     space: Literal["plane", "lonlat"] = "plane"
     """`plane`: plain numbers. `lonlat`: two dimensions in degrees, the longitude first; 180 is -180, a circle's radius
     is in metres, and boxes and polygons may cross the antimeridian. A reading that is nowhere on the globe is a dead

@@ -238,8 +238,8 @@ def must_fit(origin: Origin, location: str, shards: int, feeds: dict[str, Feed])
             )
         for option, value in options.items():
             if now[name][option] != value:
+                way = "add new ones behind them (bmq checkpoint upgrade), " if option == "attributes" else ""
                 raise ConfigError(
                     f"feeds.{name}.{option} is {now[name][option]!r}, but checkpoint {location!r} was made with "
-                    f"{value!r}, and its state is about that. Put it back, or try bmq checkpoint upgrade, which says "
-                    "whether the state can follow, or set job.checkpoint to a new folder."
+                    f"{value!r}, and its state is about that. Put it back, {way}or set job.checkpoint to a new folder."
                 )

@@ -3,9 +3,13 @@
     FOLDER/queries.jsonl            a line for each registered query: id, version, kind, feeds, enabled
     FOLDER/streams-<feed>.parquet   a row for each known stream: stream_id, event_time, dimensions, attributes
 
+An attribute is a text: a string as it is, a number or a truth value as JSON writes it. It is missing if the record had
+none, or null, a list or an object.
+
 The definitions of the queries are in the control topic (`bmq query export`); the state has what was made of them.
 """
 
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,7 +22,7 @@ from pyspark.sql import SparkSession
 
 from bmq.job.stored_state import StoredCheckpoint, feeds_of
 from bmq.records import Feed, Ids, Put, Query, StreamRows
-from bmq.records.attribute_texts import SEPARATOR
+from bmq.records.attribute_texts import NULL, OTHER, SEPARATOR
 
 QUERIES = "queries.jsonl"
 
@@ -75,10 +79,17 @@ def _schema(feed: Feed) -> pa.Schema:
 def _table(feed: Feed, rows: StreamRows) -> pa.Table:
     columns = [_texts(rows.ids), pa.array(rows.event_times, pa.timestamp("ms", "UTC")), *map(pa.array, rows.values)]
     if rows.attributes is not None:
-        of_texts = [text.split(SEPARATOR) for text in rows.attributes.texts]
+        of_texts = [map(_plain, text.split(SEPARATOR)) for text in rows.attributes.texts]
         codes = pa.array(rows.attributes.codes)
         columns += [pa.array(texts, pa.string()).take(codes) for texts in zip(*of_texts, strict=True)]
     return pa.Table.from_arrays(columns, schema=_schema(feed))
+
+
+def _plain(text: str) -> str | None:
+    """Return an attribute without the quotes of JSON."""
+    if text in (NULL, OTHER):
+        return None
+    return str(json.loads(text)) if text.startswith('"') else text
 
 
 def _texts(ids: Ids) -> pa.Array:

@@ -12,8 +12,10 @@ def paused_collector() -> Iterator[None]:
     A batch with 200,000 commands makes millions of objects that stay. The collector looks through them again and again:
     it takes half of the time of reading the commands, and a third of that of applying them.
     """
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.enable()
+        if was_enabled:
+            gc.enable()

@@ -22,7 +22,6 @@ from typing import Any
 import msgspec
 
 from bmq.errors import ServiceError, SetupError
-from bmq.job.garbage import paused_collector
 from bmq.job.nursery import home_address, nursery_address
 from bmq.job.replicas import Store
 from bmq.job.shard_task import ShardBatch, run_shard
@@ -148,8 +147,7 @@ class _WorkerEnded(Exception):
 
 def _run(batch: ShardBatch, connection: Connection) -> Finished | Failed:
     try:
-        with paused_collector():
-            return Finished(msgspec.json.encode(run_shard(batch, _WorkersStore(connection))).decode())
+        return Finished(msgspec.json.encode(run_shard(batch, _WorkersStore(connection))).decode())
     except Exception as error:
         return Failed(_travelling(error))
 

@@ -34,9 +34,8 @@ def rehearse(spark: SparkSession, plan: Plan) -> None:
         # The daemon loads kernels meanwhile: the first batch needs a worker only when Spark has planned it.
         daemon = beside.submit(start_worker_daemon, spark)
         spark.dataSource.register(rehearsal_source(plan))
-        frames = spark.readStream.format(
-            NAME
-        ).load()  # once: each load starts a Python process that asks for the schema
+        # Loaded once: each load starts a Python process that asks for the schema.
+        frames = spark.readStream.format(NAME).load()
         query = start_query(frames.union(frames), plan, Path(folder).as_uri(), "available_now")
         try:
             daemon.result()

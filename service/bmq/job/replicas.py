@@ -133,20 +133,21 @@ def commit(
 
     1. Unless nothing changed, the log gets longer by the delta.
     2. If a snapshot is due, it replaces the log. Otherwise the delta becomes the next entry. A first batch with a
-       million commands would make an entry of hundreds of megabytes. Spark's heap has no room for it, but for a page.
+       million commands would make an entry of hundreds of megabytes, for which Spark's heap has no room. The pages of a
+       snapshot are small.
     3. The head refers to what was written. Spark commits all writes together, or none of them.
     """
     delta = replica.monitor.take_delta()
     new = msgspec.structs.replace(replace_offsets(head, next_offsets), marked=marked)
     if any(getattr(delta, part.name) for part in fields(delta)):
         token = secrets.token_bytes(8)
-        entry = msgspec.msgpack.encode(Entry(head.token, token, pack_delta(delta)))
-        log_bytes = head.log_bytes + len(entry)  # 1
+        packed = pack_delta(delta)
+        log_bytes = head.log_bytes + len(packed)  # 1
         new = msgspec.structs.replace(new, version=head.version + 1, token=token, log_bytes=log_bytes)
         if _snapshot_is_due(new):  # 2
             new = _write_snapshot(replica.monitor, new, store)
         else:
-            store.put(_entry_key(new.version), entry)
+            store.put(_entry_key(new.version), msgspec.msgpack.encode(Entry(head.token, token, packed)))
     if new != head:
         store.set_head(msgspec.msgpack.encode(new))  # 3
     replica.version, replica.token = new.version, new.token

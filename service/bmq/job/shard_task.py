@@ -14,10 +14,12 @@ Spark keeps the state of step 4 only if the whole batch succeeds. So the state m
 never ahead of it.
 """
 
+import gc
 from contextlib import closing
 from dataclasses import dataclass
 
 from bmq.job.counting import count
+from bmq.job.garbage import paused_collector
 from bmq.job.outcome import run_batch
 from bmq.job.plan import Plan
 from bmq.job.received import Row, read_frames, with_frames
@@ -56,13 +58,17 @@ def run_shard(batch: ShardBatch, store: Store) -> ShardCounters:
     plan, shard = batch.plan, batch.shard
     head = read_head(store)  # 1
     frames = read_frames(with_frames(batch.rows, plan.frames_folder))  # 2
-    replica, is_rebuilt = catch_up(
-        _take_replica(plan.run_id, shard),
-        head,
-        store,
-        lambda: Monitor(plan.installation, plan.silent_tombstones_before, shard, plan.n_shards),
-    )
-    result = run_batch(replica.monitor, frames, plan.feeds)  # 3
+    cached = _take_replica(plan.run_id, shard)
+    if cached is None:
+        gc.collect()  # a try that failed may have left a monitor, whose parts know each other
+    with paused_collector():
+        replica, is_rebuilt = catch_up(
+            cached,
+            head,
+            store,
+            lambda: Monitor(plan.installation, plan.silent_tombstones_before, shard, plan.n_shards),
+        )
+        result = run_batch(replica.monitor, frames, plan.feeds)  # 3
     output = Output(plan, shard, batch.number, head, frames, result)
 
     with closing(_writer(batch)) as writer:

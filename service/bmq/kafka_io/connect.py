@@ -38,7 +38,7 @@ LEADERLESS = frozenset(
 )
 
 # The broker that keeps the offsets of a group is starting, or another one becomes it.
-_NO_COORDINATOR = frozenset(
+NO_COORDINATOR = frozenset(
     {
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
         KafkaError.COORDINATOR_NOT_AVAILABLE,
@@ -100,21 +100,20 @@ def consumer(options: Options) -> Consumer:
         return Consumer(own | _noting_refusals(options), logger=_LOG)
 
 
-def group_consumer(options: Options, group: str, reset: str) -> Consumer:
+def group_consumer(options: Options, group: str) -> Consumer:
     """Return a member of a consumer group, which commits the offsets that were stored, now and then and at its end.
 
-    Parameters
-    ----------
-    reset : "earliest" or "latest": where a partition begins of which the group has committed nothing.
+    If the group has committed nothing of a partition, or Kafka has deleted what comes next, it begins with the first
+    record that is there: otherwise it would pass over records that it has not read.
     """
     own = {
         "group.id": group,
+        "enable.auto.commit": "true",
         "enable.auto.offset.store": "false",
-        "auto.offset.reset": reset,
-        ISOLATION_OPTION: ISOLATION,
+        "auto.offset.reset": "earliest",
     }
     with explained(options):
-        return Consumer(_noting_refusals(options) | own, logger=_LOG)
+        return Consumer({ISOLATION_OPTION: ISOLATION} | _noting_refusals(options) | own, logger=_LOG)
 
 
 def poll_many(client: Consumer, most: int, seconds: float) -> list[Message]:
@@ -202,9 +201,7 @@ def explained(options: Options, client: AdminClient | Producer | Consumer | None
             refusal = _take_refusal(options)
             if refusal is not None:
                 raise SetupError(_sentence(options, KafkaException(refusal))) from error
-        may_pass = isinstance(fault, KafkaError) and (
-            fault.code() in UNREACHABLE | _NO_COORDINATOR or fault.retriable()
-        )
+        may_pass = isinstance(fault, KafkaError) and (fault.code() in UNREACHABLE | NO_COORDINATOR or fault.retriable())
         raise (Unreachable if may_pass else SetupError)(_sentence(options, error)) from error
 
 

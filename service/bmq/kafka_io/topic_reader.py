@@ -17,6 +17,7 @@ from bmq.errors import SetupError
 from bmq.kafka_io.connect import (
     CONNECT_TIMEOUT_SECONDS,
     LEADERLESS,
+    NO_COORDINATOR,
     UNREACHABLE,
     Options,
     consumer,
@@ -29,7 +30,8 @@ from bmq.kafka_io.connect import (
 
 # How long one call of the Kafka client may last: Python handles Ctrl-C only between calls.
 _POLL_SECONDS = 0.2
-_POLL_RECORDS = 1_000
+# A member of a group must ask again within five minutes, so it gets few records at once: each may take seconds.
+_POLL_RECORDS, _POLL_RECORDS_OF_MEMBER = 1_000, 20
 
 # The client recovers from these errors by itself, and the reader continues at its position.
 _PASSING = LEADERLESS | UNREACHABLE | {KafkaError._PARTITION_EOF}
@@ -46,6 +48,7 @@ class RecordReader:
     """What the readers of a topic have in common. Only one thread may use one at a time."""
 
     passing = _PASSING  # the errors that are no failure
+    most = _POLL_RECORDS  # records at once
 
     def __init__(self, options: Options, topic: str, client: Consumer) -> None:
         self._options = options
@@ -80,12 +83,16 @@ class RecordReader:
 
     def _poll(self) -> Sequence[Message]:
         with explained(self._options):
-            polled = poll_many(self._consumer, _POLL_RECORDS, _POLL_SECONDS)
+            polled = poll_many(self._consumer, self.most, _POLL_SECONDS)
             for message in polled:
                 error = message.error()
                 if error is not None and error.code() not in self.passing:
                     raise KafkaException(error)
             return polled
+
+    def _offsets_of(self, at: TopicPartition) -> tuple[int, int]:
+        found: tuple[int, int] = self._consumer.get_watermark_offsets(at, CONNECT_TIMEOUT_SECONDS)
+        return found
 
     def _partitions(self) -> list[TopicPartition]:
         # Metadata of all topics: some brokers create a missing topic when a client asks for its metadata.
@@ -156,21 +163,30 @@ class TopicReader(RecordReader):
                     "Try again when it is well."
                 )
 
-    def _offsets_of(self, at: TopicPartition) -> tuple[int, int]:
-        found: tuple[int, int] = self._consumer.get_watermark_offsets(at, CONNECT_TIMEOUT_SECONDS)
-        return found
+
+# A member that asks for nothing for five minutes is out of the group. The next poll takes it in again.
+_PASSING_FOR_MEMBERS = _PASSING | {KafkaError._MAX_POLL_EXCEEDED}
+
+# The group has members, whose partitions nobody else may commit: they have done it.
+_OTHER_MEMBERS = frozenset(
+    {KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION, KafkaError.REBALANCE_IN_PROGRESS}
+)
+
+
+def _may_pass(error: Exception) -> bool:
+    return isinstance(error, KafkaException) and error.args[0].code() in LEADERLESS | NO_COORDINATOR
 
 
 class GroupReader(RecordReader):
     """A member of a consumer group, which divides the partitions of one topic among its members.
 
     A record counts as read when `follow` is asked for the next one, or by `mark`. The offsets of read records are
-    committed every five seconds, when another member takes a partition, and by `close`. So after a crash the group gets
-    the last records again, and misses none.
+    committed every five seconds, when another member takes a partition, and by `close`. So after a crash, and when
+    members join or leave, the group gets the last records again, and misses none.
 
     Parameters
     ----------
-    start : where the group begins, if it has committed nothing yet.
+    start : where a new group begins. The constructor commits this position, so that the group has it from then on.
 
     Raises
     ------
@@ -178,11 +194,31 @@ class GroupReader(RecordReader):
         If the broker does not answer or has no such topic.
     """
 
+    passing = _PASSING_FOR_MEMBERS
+    most = _POLL_RECORDS_OF_MEMBER
+
     def __init__(self, options: Options, topic: str, group: str, start: Start) -> None:
-        super().__init__(options, topic, group_consumer(options, group, "latest" if start is Start.END else "earliest"))
+        super().__init__(options, topic, group_consumer(options, group))
         with explained(options, self._consumer):
-            self._partitions()
+            partitions = self._partitions()
+            if start is Start.END:
+                self._begin_at_end(partitions)
             self._consumer.subscribe([topic])
+
+    def _begin_at_end(self, partitions: list[TopicPartition]) -> None:
+        """Commit the end of each partition of which the group has committed nothing."""
+        committed = patiently(partial(self._consumer.committed, partitions, CONNECT_TIMEOUT_SECONDS), _may_pass)
+        new = [
+            TopicPartition(at.topic, at.partition, patiently(partial(self._offsets_of, at))[1])
+            for at in committed
+            if at.offset < 0
+        ]
+        if new:
+            try:
+                patiently(partial(self._consumer.commit, offsets=new, asynchronous=False), _may_pass)
+            except KafkaException as error:
+                if error.args[0].code() not in _OTHER_MEMBERS:
+                    raise
 
     def mark(self, messages: Sequence[Message]) -> None:
         """Have the offsets behind records committed with the next commit."""

@@ -2,9 +2,9 @@
 
     Delta of feeds with k attributes ──► the same Delta of feeds with k + n, the new ones last and null everywhere
 
-An attribute that a record does not have is null. So a stream that has sent nothing since then is as if its last record
-had been read with the new attributes. No query asks for them yet: the boxes of `select` queries and joins get an
-unbounded side for each. Knows what a shard keeps, and nothing of checkpoints.
+An attribute that a record does not have is null. So the state is as if no record so far had had the new attributes. No
+query asks for them yet: the boxes of `select` queries and joins get an unbounded side for each. Knows what a shard
+keeps, and nothing of checkpoints.
 """
 
 from collections.abc import Mapping

@@ -12,6 +12,7 @@ from bmq.records.columns import Attributes
 
 SEPARATOR = "\x1f"  # between the values in a text; no value contains it
 NULL = "null"  # a value that is absent, or null
+OTHER = "-"  # a list, an object or a number beyond a double's range; no JSON text, so no value of a `where`
 
 
 def with_used_texts(codes: Int32s, texts: Sequence[str]) -> Attributes:

@@ -12,10 +12,9 @@ import json
 import math
 from collections.abc import Iterable
 
-from bmq.records.attribute_texts import NULL, SEPARATOR
+from bmq.records.attribute_texts import NULL, OTHER, SEPARATOR
 from bmq.wire.numeral import Numeral
 
-OTHER = "-"  # not a JSON text, so no value of a `where` has this text
 # How many raw attribute texts a format caches with their canonical text: the same ones come back from batch to batch.
 # With texts of some ten bytes the cache takes a few megabytes. A larger cache does not help a feed whose attributes
 # hardly ever repeat.

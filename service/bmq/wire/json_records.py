@@ -14,8 +14,8 @@ import numpy as np
 
 from bmq.errors import DeadLetterCode
 from bmq.records import Bools, Bytes, Feed, Float64s, Int8s, Int64s
-from bmq.records.attribute_texts import NULL, SEPARATOR
-from bmq.wire.attributes import CACHED_TEXTS, OTHER, attribute_text, concat_attributes
+from bmq.records.attribute_texts import NULL, OTHER, SEPARATOR
+from bmq.wire.attributes import CACHED_TEXTS, attribute_text, concat_attributes
 from bmq.wire.fault_texts import refuse, shown
 from bmq.wire.feed_fields import scanned_fields
 from bmq.wire.numeral import Numeral

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import pandas
+from msgspec import structs
 
 from bmq.client.event_frame import FIRST, frame_of
 from bmq.client.messages import Event, JoinedReading, JoinEvent
@@ -43,6 +44,20 @@ def test_an_event_of_a_reading_is_a_row_for_each_crossing() -> None:
 
     found = list(zip(frame["event_id"], frame["sign"], frame["query_id"], strict=True))
     assert found == [("b", "-", "forties"), ("b", "+", "fifties"), ("b", "+", "evens")]
+
+
+def test_rows_of_one_query_leave_out_the_other_crossings_of_its_events() -> None:
+    frame = frame_of([READING, CROSSING], "forties")
+
+    assert list(zip(frame["event_id"], frame["sign"], strict=True)) == [("b", "-"), ("a", "+")]
+
+
+def test_every_time_that_the_service_knows_is_a_time() -> None:
+    first, last = -62_135_596_800_000, 253_402_300_799_999  # years 1 and 9999
+
+    frame = frame_of([structs.replace(CROSSING, event_time=time) for time in (first, last)])
+
+    assert list(frame["event_time"].dt.year) == [1, 9999]
 
 
 def test_kinds_in_one_frame_leave_out_what_they_do_not_have() -> None:

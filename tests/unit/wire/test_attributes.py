@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bmq.records import Format
-from bmq.records.attribute_texts import NULL, SEPARATOR
-from bmq.wire.attributes import OTHER, attribute_text, concat_attributes
+from bmq.records.attribute_texts import NULL, OTHER, SEPARATOR
+from bmq.wire.attributes import attribute_text, concat_attributes
 from bmq.wire.numeral import Numeral
 from bmq.wire.record_formats import RECORD_FORMATS
 

@@ -30,10 +30,10 @@ from bmq.records import (
     Where,
     WindowRows,
 )
-from bmq.records.attribute_texts import NULL, SEPARATOR
+from bmq.records.attribute_texts import NULL, OTHER, SEPARATOR
 from bmq.records.column_records import concat, take
 
-_EQUAL_TO_NOTHING = (NULL, "-")  # an absent attribute, and an object or a list; see `wire.attributes`
+_EQUAL_TO_NOTHING = (NULL, OTHER)  # an absent attribute, and an object or a list; see `wire.attributes`
 
 
 class JoinFeed:
