@@ -73,7 +73,7 @@ def read_origin(text: bytes, location: str) -> Origin:
             f"{FILE} in checkpoint {location} is damaged ({error}). Restore it from a copy, {_WAY_OUT}"
         ) from error
     raise StateError(
-        f"checkpoint {location} has format {found}, and this version reads {FORMAT}. Run the version that made it, "
+        f"Checkpoint {location} has format {found}, and this version reads {FORMAT}. Run the version that made it, "
         f"{_WAY_OUT}"
     )
 
@@ -85,7 +85,7 @@ def must_be_new(found: Sequence[str], location: str) -> None:
     """
     if found:
         raise StateError(
-            f"checkpoint {location} has no {FILE}, but Spark's files are there ({', '.join(found)}): somebody has "
+            f"Checkpoint {location} has no {FILE}, but Spark's files are there ({', '.join(found)}): somebody has "
             f"deleted it. Restore it from a copy, {_WAY_OUT}"
         )
 
@@ -195,7 +195,7 @@ class CheckpointFolder:
             self._file_system.rename(self._new_path, self._path)
         except Py4JJavaError as error:
             raise ConfigError(
-                f"checkpoint {self._location!r} cannot be written ({error.java_exception.getMessage()}). Set "
+                f"Checkpoint {self._location!r} cannot be written ({error.java_exception.getMessage()}). Set "
                 "job.checkpoint to a folder or URI that this user may write."
             ) from error
 
@@ -233,7 +233,7 @@ def must_fit(origin: Origin, location: str, shards: int, feeds: dict[str, Feed])
     for name, options in origin.feeds.items():
         if name not in feeds:
             raise ConfigError(
-                f"checkpoint {location!r} has state of feed {name!r}, which the configuration no longer names. Put "
+                f"Checkpoint {location!r} has state of feed {name!r}, which the configuration no longer names. Put "
                 f"[feeds.{name}] back, or set job.checkpoint to a new folder."
             )
         for option, value in options.items():

@@ -105,7 +105,7 @@ def read_head(store: Store) -> Head:
     found = msgspec.msgpack.decode(stored)[0]
     if found not in _READABLE:
         raise StateError(
-            f"the checkpoint holds state of format {found}, and this version reads format {FORMAT}. Run the version "
+            f"The checkpoint holds state of format {found}, and this version reads format {FORMAT}. Run the version "
             "that wrote it, or start with a new checkpoint: the queries come back from the control topic, and every "
             "stream is seen for the first time again."
         )
@@ -239,7 +239,7 @@ def _must_get(store: Store, key: str) -> bytes:
     value = store.get(key)
     if value is None:
         raise StateError(
-            f"the checkpoint's state lacks {key!r}, which its head names: the state is damaged. Restore the checkpoint "
+            f"The checkpoint's state lacks {key!r}, which its head names: the state is damaged. Restore the checkpoint "
             "from a copy, or start with a new one: the queries come back from the control topic."
         )
     return value

@@ -47,7 +47,7 @@ def must_be_at_rest(old: StoredCheckpoint) -> None:
     """
     if old.planned > old.batch:
         raise StateError(
-            f"checkpoint {old.folder} has begun batch {old.planned} and not ended it: its service runs, or was "
+            f"Checkpoint {old.folder} has begun batch {old.planned} and not ended it: its service runs, or was "
             'interrupted. Stop the service, run it once with job.trigger = "available_now", which ends by itself after '
             "whole batches, and try again."
         )
@@ -78,7 +78,7 @@ def write_rescaled(
             write_seed(spark, address_of(new), old.documents(), processor)  # 3
         now = StoredCheckpoint(old.folder)
         if (now.batch, now.planned) != (old.batch, old.planned):  # 4
-            raise StateError(f"checkpoint {old.folder} has gone on meanwhile. Stop its service, and try again.")
+            raise StateError(f"Checkpoint {old.folder} has gone on meanwhile. Stop its service, and try again.")
         origin = msgspec.structs.replace(
             old.origin, shards=n_shards, feeds=upgrade.feeds, delivery_id=new_delivery_id()
         )

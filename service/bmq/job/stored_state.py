@@ -79,7 +79,7 @@ class StoredCheckpoint:
             ) from error
         committed = batches_in(folder / "commits")
         if not committed:
-            raise StateError(f"checkpoint {folder} has no committed batch, so it has no state. Start its service once.")
+            raise StateError(f"Checkpoint {folder} has no committed batch, so it has no state. Start its service once.")
         self.batch = max(committed)
 
     @property

@@ -55,7 +55,7 @@ def upgrade_to(origin: Origin, feeds: dict[str, Feed]) -> Upgrade:
     if faults:
         lines = "\n".join(f"  - {fault}" for fault in faults)
         raise ConfigError(
-            f"the checkpoint cannot follow the configuration:\n{lines}\nPut the old values back. Or keep the feed, and "
+            f"The checkpoint cannot follow the configuration:\n{lines}\nPut the old values back. Or keep the feed, and "
             "add one with another name for the new values. Or set job.checkpoint to a new folder."
         )
     n_new = {name: len(now[name]["attributes"]) - len(old["attributes"]) for name, old in origin.feeds.items()}
