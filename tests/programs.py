@@ -4,6 +4,7 @@ Strategies draw them; a failure prints them as lines. Knows `PureService` and th
 """
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -241,14 +242,43 @@ def dead_of(batches: Iterable[Batch]) -> list[tuple[str, str]]:
     return sorted((f"topic-of-{item.feed}", item.code) for item in items if isinstance(item, BadRecord))
 
 
-def by_stream(events: Iterable[Event]) -> dict[str, list[str]]:
+# Where a line meets a border is a quotient, which two ways of reckoning may round differently.
+PASS_TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class Emitted:
+    """An event as text, and its value, of which passes are equal that are nearly so."""
+
+    text: str
+    value: Value
+    tolerance: float
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Emitted)
+            and self.text == other.text
+            and len(self.value) == len(other.value)
+            and all(
+                math.isclose(a, b, rel_tol=0.0, abs_tol=self.tolerance)
+                for a, b in zip(self.value, other.value, strict=True)
+            )
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # nearly equal is not transitive
+
+    def __str__(self) -> str:
+        return f"{self.text}, at {self.value}"
+
+
+def by_stream(events: Iterable[Event]) -> dict[str, list[Emitted]]:
     """Return what is emitted of each stream in its order; between streams the order is free."""
     lists = defaultdict(list)
     for event in events:
-        # Where a line meets a border is a quotient, which two ways of reckoning may round differently.
-        value = _written(event.value, 9 if event.is_pass else 15)
         before = event.previous and (event.previous[0], _written(event.previous[1]))
-        lists[f"{event.feed} {event.stream}"].append(f"{event} (version {event.version}, at {value}, from {before})")
+        text = f"{event} (version {event.version}, from {before})"
+        emitted = Emitted(text, _written(event.value), PASS_TOLERANCE if event.is_pass else 0.0)
+        lists[f"{event.feed} {event.stream}"].append(emitted)
     return dict(lists)
 
 
@@ -275,9 +305,9 @@ def differences(emitted: Mapping[str, Sequence[object]], expected: Mapping[str, 
     return "\n".join(lines)
 
 
-def _written(value: Value, digits: int = 15) -> Value:
+def _written(value: Value) -> Value:
     """Return a value so that equal ones are written alike: -0.0 equals 0.0."""
-    return tuple(round(number, digits) + 0.0 for number in value)
+    return tuple(round(number, 15) + 0.0 for number in value)
 
 
 def by_query(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
