@@ -243,7 +243,7 @@ def dead_of(batches: Iterable[Batch]) -> list[tuple[str, str]]:
 
 
 # Where a line meets a border is a quotient, which two ways of reckoning may round differently.
-PASS_TOLERANCE = 1e-8
+PASS_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)

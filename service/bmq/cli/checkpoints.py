@@ -3,7 +3,8 @@
 The checkpoints are folders of this machine. Every command only reads the checkpoint that is there.
 """
 
-import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,8 @@ from bmq.cli.terminal import show_line
 from bmq.config import load_config
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from bmq.job.stored_state import StoredCheckpoint
     from bmq.job.upgrade import Upgrade
 
@@ -31,18 +34,13 @@ def show(path: Annotated[Path, typer.Argument(metavar="PATH", help="The folder o
     """Show format, shards, queries, streams, offsets, age and size of a checkpoint."""
     # Not at the top, as in `doctor`: it imports Spark and the kernels.
     from bmq.job.checkpoint_report import report
-    from bmq.job.failed_query import explained
-    from bmq.job.session import make_session
     from bmq.job.stored_state import StoredCheckpoint
 
     checkpoint = StoredCheckpoint(path)
-    spark = make_session(checkpoint.origin.shards)
-    try:
-        with explained(kept=f"Nothing has changed. If the service runs, stop it, or try again. ({path})"):
-            for line in report(spark, checkpoint):
-                show_line(line)
-    finally:
-        spark.stop()
+    kept = f"Nothing has changed. If the service runs, stop it, or try again. ({path})"
+    with _spark(checkpoint.origin.shards, kept) as spark:
+        for line in report(spark, checkpoint):
+            show_line(line)
 
 
 @app.command()
@@ -54,25 +52,16 @@ def export(
 
     The definitions of the queries are in the control topic: `bmq query export` writes them.
     """
-    from bmq.job.checkpoint_export import export as write
-    from bmq.job.failed_query import explained
+    from bmq.job.checkpoint_export import write_content
     from bmq.job.rescaling import must_be_free
-    from bmq.job.session import make_session
     from bmq.job.stored_state import StoredCheckpoint
 
     must_be_free(folder)
     checkpoint = StoredCheckpoint(path)
-    spark = make_session(checkpoint.origin.shards)
-    try:
-        with explained(kept=f"{path} is as it was, and {folder} was removed. If its service runs, stop it."):
-            folder.mkdir(parents=True)
-            for line in write(spark, checkpoint, folder):
-                show_line(line)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    finally:
-        spark.stop()
+    kept = f"{path} is as it was, and {folder} was removed. If its service runs, stop it."
+    with _spark(checkpoint.origin.shards, kept) as spark:
+        for line in write_content(spark, checkpoint, folder):
+            show_line(line)
 
 
 @app.command()
@@ -126,15 +115,23 @@ def upgrade(
 
 
 def _write(old: "StoredCheckpoint", new: Path, shards: int, changes: "Upgrade | None") -> None:
-    """Write the new checkpoint, with an own Spark."""
-    from bmq.job.failed_query import explained
+    """Write the new checkpoint."""
     from bmq.job.rescaling import must_be_at_rest, write_rescaled
-    from bmq.job.session import make_session
 
     must_be_at_rest(old)
+    with _spark(shards, f"{old.folder} is as it was, and {new} was removed.") as spark:
+        write_rescaled(spark, old, new, shards, changes)
+
+
+@contextmanager
+def _spark(shards: int, kept: str) -> "Iterator[SparkSession]":
+    """Yield a session that ends with the block; an error of Spark in it becomes a sentence, with ``kept``."""
+    from bmq.job.failed_query import explained
+    from bmq.job.session import make_session
+
     spark = make_session(shards)
     try:
-        with explained(kept=f"{old.folder} is as it was, and {new} was removed."):
-            write_rescaled(spark, old, new, shards, changes)
+        with explained(kept=kept):
+            yield spark
     finally:
         spark.stop()

@@ -8,7 +8,7 @@ would mistake one field's values for another's.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -221,6 +221,18 @@ def bound_options(feeds: dict[str, Feed]) -> dict[str, dict[str, Any]]:
     }
 
 
+def changed_options(origin: Origin, feeds: dict[str, Feed]) -> Iterator[tuple[str, str, Any, Any]]:
+    """Yield feed, option, value of the checkpoint and value now, for each bound option that differs.
+
+    Feeds that are not there any more are left out.
+    """
+    now = bound_options(feeds)
+    for name, options in origin.feeds.items():
+        for option, value in options.items():
+            if name in now and now[name][option] != value:
+                yield name, option, value, now[name][option]
+
+
 def must_fit(origin: Origin, location: str, shards: int, feeds: dict[str, Feed]) -> None:
     """Raise ConfigError if the configuration does not fit the checkpoint."""
     if origin.shards != shards:
@@ -229,17 +241,15 @@ def must_fit(origin: Origin, location: str, shards: int, feeds: dict[str, Feed])
             f"divided that way. Set job.shards = {origin.shards}, or rescale the checkpoint (bmq checkpoint rescale), "
             "or set job.checkpoint to a new folder."
         )
-    now = bound_options(feeds)
-    for name, options in origin.feeds.items():
+    for name in origin.feeds:
         if name not in feeds:
             raise ConfigError(
                 f"Checkpoint {location!r} has state of feed {name!r}, which the configuration no longer names. Put "
                 f"[feeds.{name}] back, or set job.checkpoint to a new folder."
             )
-        for option, value in options.items():
-            if now[name][option] != value:
-                way = "add new ones behind them (bmq checkpoint upgrade), " if option == "attributes" else ""
-                raise ConfigError(
-                    f"feeds.{name}.{option} is {now[name][option]!r}, but checkpoint {location!r} was made with "
-                    f"{value!r}, and its state is about that. Put it back, {way}or set job.checkpoint to a new folder."
-                )
+    for name, option, value, now in changed_options(origin, feeds):
+        way = "add new ones behind them (bmq checkpoint upgrade), " if option == "attributes" else ""
+        raise ConfigError(
+            f"feeds.{name}.{option} is {now!r}, but checkpoint {location!r} was made with {value!r}, and its state is "
+            f"about that. Put it back, {way}or set job.checkpoint to a new folder."
+        )

@@ -10,25 +10,34 @@ The definitions of the queries are in the control topic (`bmq query export`); th
 """
 
 import json
-from collections.abc import Iterator
+import shutil
 from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from bmq.job.stored_state import StoredCheckpoint, feeds_of
-from bmq.records import Feed, Ids, Put, Query, StreamRows
+from bmq.records import Feed, Put, Query, StreamRows
 from bmq.records.attribute_texts import NULL, OTHER, SEPARATOR
+from bmq.wire.outgoing import text_column
 
 QUERIES = "queries.jsonl"
 
 
-def export(spark: SparkSession, checkpoint: StoredCheckpoint, folder: Path) -> Iterator[str]:
-    """Write the files into a folder that is there; yield a line for each of them."""
+def write_content(spark: SparkSession, checkpoint: StoredCheckpoint, folder: Path) -> list[str]:
+    """Write the files into a folder that is not there; return a line for each. A failure removes the folder."""
+    folder.mkdir(parents=True)
+    try:
+        return _write(spark, checkpoint, folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _write(spark: SparkSession, checkpoint: StoredCheckpoint, folder: Path) -> list[str]:
     feeds = feeds_of(checkpoint.origin)
     n_streams = dict.fromkeys(feeds, 0)
     n_queries = 0
@@ -46,9 +55,8 @@ def export(spark: SparkSession, checkpoint: StoredCheckpoint, folder: Path) -> I
                 if shard == 0:  # every shard has all queries
                     queries.writelines(_line(command.query) for command in page.commands if isinstance(command, Put))
                     n_queries += len(page.commands)
-    yield f"{n_queries} queries in {folder / QUERIES}"
-    for name, n in n_streams.items():
-        yield f"{n} streams of feed {name} in {folder / _file_of(name)}"
+    of_feeds = [f"{n} streams of feed {name} in {folder / _file_of(name)}" for name, n in n_streams.items()]
+    return [f"{n_queries} queries in {folder / QUERIES}", *of_feeds]
 
 
 def _file_of(feed: str) -> str:
@@ -77,7 +85,8 @@ def _schema(feed: Feed) -> pa.Schema:
 
 
 def _table(feed: Feed, rows: StreamRows) -> pa.Table:
-    columns = [_texts(rows.ids), pa.array(rows.event_times, pa.timestamp("ms", "UTC")), *map(pa.array, rows.values)]
+    ids = text_column(rows.ids.starts, rows.ids.bytes)
+    columns = [ids, pa.array(rows.event_times, pa.timestamp("ms", "UTC")), *map(pa.array, rows.values)]
     if rows.attributes is not None:
         of_texts = [map(_plain, text.split(SEPARATOR)) for text in rows.attributes.texts]
         codes = pa.array(rows.attributes.codes)
@@ -90,9 +99,3 @@ def _plain(text: str) -> str | None:
     if text in (NULL, OTHER):
         return None
     return str(json.loads(text)) if text.startswith('"') else text
-
-
-def _texts(ids: Ids) -> pa.Array:
-    offsets = (ids.starts - ids.starts[0]).astype(np.int32)
-    utf8 = ids.bytes[ids.starts[0] : ids.starts[-1]].tobytes()
-    return pa.StringArray.from_buffers(len(ids), pa.py_buffer(offsets.tobytes()), pa.py_buffer(utf8))

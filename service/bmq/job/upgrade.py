@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bmq.errors import ConfigError
-from bmq.job.checkpoint import Origin, bound_options
+from bmq.job.checkpoint import Origin, bound_options, changed_options
 from bmq.records import Feed
 
 _WHY_NOT = {
@@ -50,24 +50,22 @@ def upgrade_to(origin: Origin, feeds: dict[str, Feed]) -> Upgrade:
     ------
     ConfigError : the state cannot follow. The message has a line for each option.
     """
-    now = bound_options(feeds)
-    faults = list(_faults(origin, now))
+    faults = list(_faults(origin, feeds))
     if faults:
         lines = "\n".join(f"  - {fault}" for fault in faults)
         raise ConfigError(
             f"The checkpoint cannot follow the configuration:\n{lines}\nPut the old values back. Or keep the feed, and "
             "add one with another name for the new values. Or set job.checkpoint to a new folder."
         )
+    now = bound_options(feeds)
     n_new = {name: len(now[name]["attributes"]) - len(old["attributes"]) for name, old in origin.feeds.items()}
     return Upgrade({name: now[name] for name in origin.feeds}, {name: n for name, n in n_new.items() if n})
 
 
-def _faults(origin: Origin, now: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    for name, options in origin.feeds.items():
-        if name not in now:
+def _faults(origin: Origin, feeds: dict[str, Feed]) -> Iterator[str]:
+    for name, option, value, now in changed_options(origin, feeds):
+        if option != "attributes" or now[: len(value)] != value:
+            yield f"feeds.{name}.{option} is {now!r}, and was {value!r}: {_WHY_NOT[option]}"
+    for name in origin.feeds:
+        if name not in feeds:
             yield f"feeds.{name} is missing: its queries would watch nothing"
-            continue
-        for option, value in options.items():
-            given = now[name][option]
-            if given != value and not (option == "attributes" and given[: len(value)] == value):
-                yield f"feeds.{name}.{option} is {given!r}, and was {value!r}: {_WHY_NOT[option]}"
