@@ -143,7 +143,7 @@ $(SITE)/.installed: deploy/site-requirements.txt $(INSTALLED)
 
 .PHONY: site
 site: $(SITE)/.installed ## Make the documents a site in .make/site; fails if a link leads nowhere (ARGS="serve": show it)
-	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs --quiet $(or $(ARGS),build)
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs $(or $(ARGS),build --quiet)
 
 .PHONY: conformance
 conformance: java $(INSTALLED) ## Play a scenario file against the running service (SCENARIOS=path)
