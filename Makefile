@@ -64,8 +64,13 @@ $(KERNELS): $(INSTALLED) $(wildcard service/bmq/kernels/*.py service/bmq/kernels
 	@mkdir -p $(@D)
 	$(BIN)/python -m tests.kernels > $@
 
+# The tests start the service some dozens of times. Looked at each time, since its place is in the cache.
+.PHONY: archive
+archive: java $(KERNELS)
+	@$(BIN)/python -m bmq.job.archiving
+
 .PHONY: test
-test: java $(INSTALLED) $(KERNELS) ## Run every test (ARGS="-k name" for some of them)
+test: java $(INSTALLED) $(KERNELS) archive ## Run every test (ARGS="-k name" for some of them)
 	$(BIN)/pytest --numprocesses $(WORKERS) --durations 25 --durations-min 20 $(ARGS)
 
 # A compiled kernel neither checks an index nor warns of an overflow; plain Python does both. A warning fails no test,
@@ -86,15 +91,15 @@ property-nightly: $(INSTALLED) $(KERNELS) ## Run 20,000 random programs against 
 
 # One to two hours.
 .PHONY: campaign
-campaign: java $(INSTALLED) $(KERNELS) ## Make 100 random faults under load, and compare with the definition (ARGS="--seed 2 --minutes 30")
+campaign: java $(INSTALLED) $(KERNELS) archive ## Make 100 random faults under load, and compare with the definition (ARGS="--seed 2 --minutes 30")
 	$(BIN)/python -m tests.campaign $(ARGS)
 
 .PHONY: abuse
-abuse: java $(INSTALLED) $(KERNELS) ## Measure how much later the events of others come while one tenant does what costs most
+abuse: java $(INSTALLED) $(KERNELS) archive ## Measure how much later the events of others come while one tenant does what costs most
 	$(BIN)/python -m tests.abuse $(ARGS)
 
 .PHONY: soak
-soak: java $(INSTALLED) $(KERNELS) ## Run under a steady load for an hour: nothing may grow (ARGS="--minutes 10 --curves soak.csv")
+soak: java $(INSTALLED) $(KERNELS) archive ## Run under a steady load for an hour: nothing may grow (ARGS="--minutes 10 --curves soak.csv")
 	$(BIN)/python -m tests.soak $(ARGS)
 
 # Until morning. The property tests have 1,000 examples where .ci/run has 60, other ones each time.

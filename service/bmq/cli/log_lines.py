@@ -55,7 +55,17 @@ def log_to_stderr(level: str = "info", form: Literal["text", "json"] = "text") -
         handler.setFormatter(JsonFormatter())
     else:
         handler.setFormatter(PlainFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    if not debugging():
+        handler.addFilter(_is_no_call)
     logging.basicConfig(level=logging.DEBUG if debugging() else level.upper(), handlers=[handler])
     # Their lines are for their own developers; py4j also raises whatever it logs.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger("bmq.kafka").setLevel(logging.WARNING)
+
+
+def _is_no_call(record: logging.LogRecord) -> bool:
+    """Return False for what py4j writes into the root log, with a traceback, when a call finds the JVM gone.
+
+    The caller says it in a sentence, which would no longer be the last line.
+    """
+    return not (record.name == "root" and record.module == "java_gateway")

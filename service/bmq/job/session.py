@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 from bmq.broker.ivy import require_pyspark
 from bmq.broker.jars import spark_jars
 from bmq.broker.java import find_java
+from bmq.job.class_archive import archive_options
 from bmq.job.jvm_log import JvmLog
 from bmq.job.run_folder import RunFolder
 from bmq.owned_process import socket_folder
@@ -92,6 +93,11 @@ def temporary_folder() -> Path:
     return _run_folder(tempfile.gettempdir()).path
 
 
+def java_options() -> str:
+    """Return the options of Spark's JVM, without those of the archive of classes."""
+    return f'{_JAVA_OPTIONS} "-Djava.io.tmpdir={temporary_folder()}"'
+
+
 def _settings(n_shards: int) -> dict[str, str]:
     settings = {
         # One partition for each shard: `job.shards` gives each shard the key that Spark sends to this partition. It is
@@ -128,7 +134,7 @@ def _settings(n_shards: int) -> dict[str, str]:
             "spark.driver.extraClassPath": os.pathsep.join(map(str, spark_jars())),
             "spark.driver.memory": HEAP,
             # Spark's own folders are there, and what RocksDB and others unpack and leave if they are killed.
-            "spark.driver.extraJavaOptions": f'{_JAVA_OPTIONS} "-Djava.io.tmpdir={temporary_folder()}"',
+            "spark.driver.extraJavaOptions": f"{java_options()} {archive_options()}".rstrip(),
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.host": "127.0.0.1",
             # Over TCP, each task waits 40 ms between its command and its rows, and again for each small answer about

@@ -1,4 +1,6 @@
-"""Work that can be done before the first start: download the jars, compile the kernels. Run it to build an image.
+"""Work that can be done before the first start: download the jars, compile the kernels, archive the JVM's classes.
+
+Run it to build an image.
 
 numba compiles a kernel for the types of its first call and caches the result (`bmq.kernels` describes where). So
 readings go the whole way through decoder, frames, monitor and renderer, for each format and each number of dimensions
@@ -7,6 +9,8 @@ that needs other kernels. This module names no kernel; a test finds kernels that
 
 import gc
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from functools import cache
@@ -32,7 +36,7 @@ from bmq.wire.frames import pack_readings, unpack_readings
 from bmq.wire.join_event_messages import render_pairs
 from bmq.wire.readings import Decoder
 
-_FEEDS = {
+_FEEDS_BY_FORM = {
     feed.name: feed
     for feed in (
         Feed("line", "line", "id", ("x",), event_time="ts"),
@@ -45,17 +49,20 @@ _FEEDS = {
             Feed(side, side, "id", ("x",), event_time="ts", attributes=("other",), stream_ttl_ms=1_000, join=True)
             for side in ("left", "right")
         ),
-        # The structures that `auto` may choose later.
-        *(
-            Feed(
-                f"{kind}-{n_dims}", f"{kind}-{n_dims}", "id", ("x", "y", "z", "w")[:n_dims], event_time="ts", index=kind
-            )
-            for kind in IndexKind
-            for n_dims in (1, 2, 3, 4)
-            if kind.fits(n_dims)
-        ),
     )
 }
+# One for each structure, which `auto` may choose later. Their events are like those of the others, so nobody renders
+# them: this runs at each start, too, only to load the kernels.
+_FEEDS_BY_INDEX = {
+    feed.name: feed
+    for feed in (
+        Feed(f"{kind}-{n_dims}", f"{kind}-{n_dims}", "id", ("x", "y", "z", "w")[:n_dims], event_time="ts", index=kind)
+        for kind in IndexKind
+        for n_dims in (1, 2, 3, 4)
+        if kind.fits(n_dims)
+    )
+}
+_FEEDS = _FEEDS_BY_FORM | _FEEDS_BY_INDEX
 # Enough streams to make a table grow and rehash; each stream has two readings. One feed is enough, as tables are alike.
 _N_GROWING = 6 * INITIAL_STREAMS
 _N_LEVELS = 90  # several queries of each sort in each structure
@@ -66,11 +73,12 @@ _TIMES = (1_700_000_000_000, "2026-01-01T00:00:00Z", "2026-01-01T00:00:01.5Z", "
 
 
 def main() -> None:
-    """Download the jars that Spark needs and compile the kernels."""
+    """Download the jars that Spark needs, compile the kernels, and archive the classes of Spark's JVM."""
     spark_jars(print)
     start = time.monotonic()
     n_events = warm_up()
-    print(f"Compiled the kernels in {time.monotonic() - start:.0f} s ({n_events} events on the way).")
+    print(f"Compiled the kernels in {time.monotonic() - start:.0f} s ({n_events} events on the way).", flush=True)
+    subprocess.run([sys.executable, "-m", "bmq.job.archiving"], check=True)
 
 
 def load_for_forks() -> None:
@@ -91,14 +99,17 @@ def warm_up() -> int:
     produce_no_messages()
     for feed in _FEEDS.values():
         # The second round edits queries while streams are inside. It edits few of many queries, so that an index with
-        # spare room accepts them in place. The third round deletes all.
+        # spare room accepts them in place. The third round deletes all, or a few where nobody sends readings later.
         scopes = _scopes(feed)
-        edited = dict(islice(scopes.items(), 2))
-        for hi, commanded in ((10.0, scopes), (60.0, edited), (None, scopes)):
-            for query_id, scope in commanded.items():
-                definition = None if hi is None else _definition(feed, hi, scope)
-                command = parse_command(query_id.encode(), definition, 0, Installation(_FEEDS))
-                n_events += _render(monitor.apply([command]).crossings)
+        some = dict(islice(scopes.items(), 2))
+        for hi, commanded in ((10.0, scopes), (60.0, some), (None, scopes if feed.name in _FEEDS_BY_FORM else some)):
+            n_events += _apply(
+                monitor,
+                {
+                    query_id: None if hi is None else _definition(feed, hi, scope)
+                    for query_id, scope in commanded.items()
+                },
+            )
             n_events += _advance(monitor, feed, len(_POSITIONS))
     n_events += _advance(monitor, next(iter(_FEEDS.values())), _N_GROWING)
     n_events += _put_every_option(monitor)
@@ -217,10 +228,10 @@ def _scopes(feed: Feed) -> dict[str, list[str] | None]:
     return {f"{feed.name}-one": ["s0"], **{f"{feed.name}-{i}": None for i in range(24)}}
 
 
-def _definition(feed: Feed, hi: float, streams: list[str] | None) -> bytes:
+def _definition(feed: Feed, hi: float, streams: list[str] | None) -> dict[str, Any]:
     box = {dimension: [0, hi] for dimension in feed.dimensions}
     scope = {} if streams is None else {"streams": streams}
-    return json.dumps({"kind": "border", "feed": feed.name, "region": {"box": box}} | scope).encode()
+    return {"kind": "border", "feed": feed.name, "region": {"box": box}} | scope
 
 
 def _advance(monitor: Monitor, feed: Feed, n: int) -> int:
@@ -262,8 +273,9 @@ def _record(feed: Feed, i: int) -> bytes:
 
 def _render(of_feeds: list[Crossings]) -> int:
     for crossings in of_feeds:
-        render_crossings(crossings, _FEEDS[crossings.feed], topic="events", layout="crossing")
-        render_crossings(crossings, _FEEDS[crossings.feed], topic="events", layout="reading")
+        if (feed := _FEEDS_BY_FORM.get(crossings.feed)) is not None:
+            render_crossings(crossings, feed, topic="events", layout="crossing")
+            render_crossings(crossings, feed, topic="events", layout="reading")
     return sum(len(crossings) for crossings in of_feeds)
 
 

@@ -1,0 +1,93 @@
+"""Writes the archive of the JVM's classes (`job.class_archive`), once for each Java and each version of the jars.
+
+    python -m bmq.job.archiving
+
+It starts Spark, rehearses some batches as the service does before it runs, and lets the JVM write what it loaded.
+`python -m bmq.job.warmup` runs it in a process of its own, because a process has one JVM.
+"""
+
+import os
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from subprocess import Popen, TimeoutExpired
+
+from pyspark import SparkContext
+
+from bmq.errors import SetupError
+from bmq.job.class_archive import class_archive
+from bmq.job.plan import Plan
+from bmq.job.rehearsal import rehearse
+from bmq.job.session import java_options, make_session
+from bmq.job.shards import shard_keys
+from bmq.records import Feed, Installation
+
+WRITE_LIMIT_SECONDS = 300.0  # 10 s on a quiet machine
+
+
+def main() -> None:
+    """Write the archive unless it is there."""
+    archive = class_archive()
+    if archive.is_file():
+        print(f"The classes of Spark's JVM are archived already: {archive}")
+        return
+    begin = time.monotonic()
+    _write(archive)
+    megabytes = archive.stat().st_size / 1e6
+    print(f"Archived the classes of Spark's JVM, {megabytes:.0f} MB, in {time.monotonic() - begin:.0f} s: {archive}")
+
+
+def _write(archive: Path) -> None:
+    """Write the archive beside its place, and move it there when the JVM has ended.
+
+    Raises
+    ------
+    SetupError : the JVM did not write it; the message says what to look at.
+    """
+    half = archive.with_suffix(f".{os.getpid()}")
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    options = f'{java_options()} "-XX:ArchiveClassesAtExit={half}" -Xlog:cds=off -Xlog:cds+dynamic=off'
+    session = make_session(2, {"spark.driver.extraJavaOptions": options})
+    rehearse(session, _plan())
+    session.stop()
+    jvm: Popen[bytes] = SparkContext._gateway.proc  # type: ignore[union-attr]  # noqa: SLF001 - PySpark has no other way
+    assert jvm.stdin is not None
+    jvm.stdin.close()  # ends it, and it writes the archive
+    with suppress(TimeoutExpired):
+        jvm.wait(WRITE_LIMIT_SECONDS)
+    if jvm.returncode is None or not half.is_file():
+        raise SetupError(
+            f"the JVM wrote no archive of its classes to {archive.parent}. Make room there (200 MB), or do without it: "
+            "the service then needs some ten seconds more for each start."
+        )
+    half.replace(archive)
+
+
+def _plan() -> Plan:
+    """Return a plan of one feed, with the default options."""
+    feed = Feed("feed", "feed", "id", ("x", "y"), event_time="ts")
+    return Plan(
+        run_id="",
+        installation=Installation({feed.name: feed}),
+        shard_keys=shard_keys(2),
+        start_offsets={},
+        silent_tombstones_before=0,
+        replies_topic="replies",
+        events_topic="events",
+        dead_letter_topic="dead-letters",
+        clock_topic=None,
+        membership_topic=None,
+        events_key="stream_id",
+        events_layout="crossing",
+        client_options={},
+        delivery_id="",
+        markers_topic=None,
+    )
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except SetupError as error:
+        sys.exit(str(error))
