@@ -8,14 +8,12 @@ moment when this consumer has it. The first minute counts. The service's process
 """
 
 import json
-import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +25,7 @@ from confluent_kafka import Producer
 from rich.console import Console
 
 from bench.fill import N_PARTITIONS, fill_queries
+from bench.processes import cpu_seconds
 from bench.workload import Workload, side_of_squares, stream_id
 from bmq.broker.broker import Broker
 from bmq.kafka_io.topic_reader import Start, TopicReader
@@ -37,7 +36,6 @@ BATCH_READINGS = 400_000  # at most: without a backlog a batch has some hundred
 TICKS_PER_SECOND = 20
 START_SECONDS = 120.0
 SETTLING_SECONDS = 5.0  # after the last reading: an event that is later than this is missed
-CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
 _console = Console(stderr=True)
 
@@ -186,22 +184,6 @@ def check_complete(bootstrap: str, topic: str, n_arrived: int) -> None:
         raise AssertionError(
             f"{n_arrived} of {n_events} events arrived within {SETTLING_SECONDS} s of the last reading"
         )
-
-
-def cpu_seconds(session: int) -> dict[str, float]:
-    """Return the processor time of each program in a session, with that of its ended children, from /proc."""
-    seconds: dict[str, float] = defaultdict(float)
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            command = (folder / "cmdline").read_text().split("\0")
-        except OSError:  # it has ended
-            continue
-        if int(fields[3]) == session:
-            name = command[0].rpartition("/")[2]
-            module = command[command.index("-m") + 1] if "-m" in command else ""
-            seconds[f"{name} {module}".strip()] += sum(int(ticks) for ticks in fields[11:15]) / CLOCK_TICKS
-    return seconds
 
 
 if __name__ == "__main__":

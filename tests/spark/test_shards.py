@@ -1,4 +1,4 @@
-"""Which partition Spark sends a shard's key to: asked of Spark itself."""
+"""Which partition Spark sends a shard's key to, and how many tasks run at once: asked of Spark itself."""
 
 import pytest
 from pyspark.sql import functions as F
@@ -19,5 +19,13 @@ def test_every_shard_has_a_partition_of_its_own() -> None:
             assert dict(map(tuple, partitions.collect())) == {
                 key: shard for shard, key in enumerate(shard_keys(n_shards))
             }
+    finally:
+        spark.stop()
+
+
+def test_so_many_tasks_run_at_once_as_the_option_says() -> None:
+    spark = make_session(2, n_workers=3)
+    try:
+        assert spark.sparkContext.defaultParallelism == 3
     finally:
         spark.stop()

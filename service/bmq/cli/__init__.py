@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from bmq.cli import check_ledger, checkpoints, demo, doctor, events, init, query, serve
+from bmq.cli import capacity, check_ledger, checkpoints, demo, doctor, events, init, query, serve
 from bmq.cli.failures import Commands
 from bmq.cli.terminal import show_line
 
@@ -29,6 +29,7 @@ app.command("demo")(demo.demo)
 app.command("check-ledger")(check_ledger.check_ledger)
 app.add_typer(checkpoints.app, name="checkpoint")
 app.command("doctor")(doctor.doctor)
+app.command("capacity")(capacity.capacity)
 
 
 def _show_version(asked: bool) -> None:

@@ -253,6 +253,9 @@ class JobSection(Section):
     """Folder or URI of offsets and state. It belongs to one service at a time."""
     shards: Whole = Field(4, ge=1, le=1024)
     """Into how many parts the streams are divided. Fixed for a checkpoint."""
+    workers: Whole | None = Field(None, ge=1, le=1024)
+    """How many tasks run at once on this machine; by default, one for each core. On a cluster the options of
+    spark-submit decide, and this one is refused."""
     trigger: Annotated[str, AfterValidator(_trigger)] = "0 seconds"
     """`N seconds` between batches (0: as soon as there is input), or `available_now`: read all and stop."""
     starting_offsets: Literal["latest", "earliest"] = "latest"

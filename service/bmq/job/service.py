@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from bmq.config import Config
+from bmq.errors import ConfigError
 from bmq.job.checkpoint import FILE, CheckpointFolder, Origin, bound_options, must_fit, new_delivery_id
 from bmq.job.failed_query import JobFailed, explained
 from bmq.job.idle import ClockWriter, IdleFeeds
@@ -81,6 +82,7 @@ class Service:
         ConfigError, SetupError, StateError, JobFailed : a step failed; the message has the reason and the way out.
         """
         config = self._config
+        _must_leave_workers_to_spark_submit(config)
         feeds = config.feed_records()
         topics = Topics(config.kafka.client_options())
         made = topics.create_missing(  # 1
@@ -95,7 +97,7 @@ class Service:
         if made:
             _log.info("Made the topics that were missing: %s.", ", ".join(made))
         _warn_if_not_compacted(topics, config.topics.membership)
-        spark = self._spark = make_session(config.job.shards)  # 2
+        spark = self._spark = make_session(config.job.shards, n_workers=config.job.workers)  # 2
         with explained(f"{config.job.checkpoint}/{FILE}"):  # 3
             origin = _bind(CheckpointFolder(spark, config.job.checkpoint), config, topics)
         plan = _plan(config, origin)
@@ -241,6 +243,14 @@ def _idle_feeds(config: Config) -> IdleFeeds:
 def _markers_topic(config: Config) -> str | None:
     """Return the topic of marks; None: batches are written at least once."""
     return config.topics.markers if config.job.delivery == "exactly_once" else None
+
+
+def _must_leave_workers_to_spark_submit(config: Config) -> None:
+    if config.job.workers is not None and is_submitted():
+        raise ConfigError(
+            f"job.workers is {config.job.workers}, but spark-submit started this service, and its options decide how "
+            "many tasks run at once. Leave job.workers out, and use --num-executors and --executor-cores."
+        )
 
 
 def _clock_topic(config: Config) -> str | None:

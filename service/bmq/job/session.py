@@ -48,12 +48,15 @@ _JAVA_OPTIONS = (
 )
 
 
-def make_session(n_shards: int, replaced: Mapping[str, str] = MappingProxyType({})) -> SparkSession:
+def make_session(
+    n_shards: int, replaced: Mapping[str, str] = MappingProxyType({}), n_workers: int | None = None
+) -> SparkSession:
     """Return the session; start a JVM unless one runs already.
 
     Parameters
     ----------
     replaced : settings that replace those of the service.
+    n_workers : how many tasks run at once; None: one for each core. Under spark-submit its own options decide.
 
     Raises
     ------
@@ -64,7 +67,7 @@ def make_session(n_shards: int, replaced: Mapping[str, str] = MappingProxyType({
     # Workers must run this interpreter: another one would lack the service's packages, or have other versions of them.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    settings = {"spark.app.name": "bmq", **_settings(n_shards), **replaced}
+    settings = {"spark.app.name": "bmq", **_settings(n_shards, n_workers), **replaced}
     if _jvm() is None and not is_submitted():
         _start_jvm(SparkConf().setAll(list(settings.items())))
     session = SparkSession.builder.config(map=dict(settings)).getOrCreate()
@@ -98,7 +101,7 @@ def java_options() -> str:
     return f'{_JAVA_OPTIONS} "-Djava.io.tmpdir={temporary_folder()}"'
 
 
-def _settings(n_shards: int) -> dict[str, str]:
+def _settings(n_shards: int, n_workers: int | None) -> dict[str, str]:
     settings = {
         # One partition for each shard: `job.shards` gives each shard the key that Spark sends to this partition. It is
         # also the number of state stores, so it must not change for a checkpoint.
@@ -129,7 +132,7 @@ def _settings(n_shards: int) -> dict[str, str]:
     if not is_submitted():
         settings |= {
             # 4 attempts for a task, as on a cluster; plain local[*] ends the job at the first failure.
-            "spark.master": "local[*, 4]",
+            "spark.master": f"local[{n_workers or '*'}, 4]",
             # On the class path and not in `spark.jars`, because SparkSubmit itself opens the local file system below.
             "spark.driver.extraClassPath": os.pathsep.join(map(str, spark_jars())),
             "spark.driver.memory": HEAP,

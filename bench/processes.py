@@ -1,0 +1,93 @@
+"""What a process and all its descendants use, from /proc.
+
+The homes of shards and the writer lead sessions of their own, so those of one session are not all.
+"""
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+DAEMON = "bmq.job.worker_daemon"
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One line of /proc.
+
+    Attributes
+    ----------
+    command : the words of its command line.
+    ticks : of the processor, with those of its ended children.
+    """
+
+    pid: int
+    parent: int
+    session: int
+    command: tuple[str, ...]
+    ticks: int
+
+
+def cpu_seconds(root: int) -> dict[str, float]:
+    """Return the processor time of each program among a process and its descendants."""
+    return _sums(root, lambda process: process.ticks / CLOCK_TICKS)
+
+
+def memory_bytes(root: int) -> dict[str, float]:
+    """Return the proportional set size of each program: pages that processes share count once."""
+    return _sums(root, _pss)
+
+
+def _sums(root: int, size: Callable[[Process], float]) -> dict[str, float]:
+    sums: dict[str, float] = defaultdict(float)
+    for name, process in _tree(root):
+        sums[name] += size(process)
+    return sums
+
+
+def _tree(root: int) -> Iterator[tuple[str, Process]]:
+    """Yield the processes with their names; a child of the nursery, which leads a session, is a home."""
+    processes = {process.pid: process for process in _all()}
+    below: dict[int, bool] = {0: False, 1: False, root: True}
+
+    def is_below(pid: int) -> bool:
+        if pid not in below:
+            below[pid] = pid in processes and is_below(processes[pid].parent)
+        return below[pid]
+
+    for process in processes.values():
+        if is_below(process.pid):
+            parent = processes.get(process.parent)
+            is_home = parent is not None and _is_nursery(parent)
+            yield "home" if is_home else _name(process), process
+
+
+def _is_nursery(process: Process) -> bool:
+    return DAEMON in process.command and process.session == process.pid
+
+
+def _name(process: Process) -> str:
+    program = process.command[0].rpartition("/")[2]
+    is_module = "-m" in process.command[1:2]
+    return f"{program} {process.command[2]}" if is_module else program
+
+
+def _all() -> Iterator[Process]:
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            command = (folder / "cmdline").read_text().split("\0")
+        except OSError:  # it has ended
+            continue
+        ticks = sum(int(field) for field in fields[11:15])
+        yield Process(int(folder.name), int(fields[1]), int(fields[3]), tuple(command), ticks)
+
+
+def _pss(process: Process) -> float:
+    try:
+        lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines()
+    except OSError:  # it has ended
+        return 0.0
+    return 1024.0 * next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
