@@ -163,13 +163,16 @@ class Service:
     def _start(self) -> subprocess.Popen[bytes]:
         with self._log.open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", "bmq.cli", "serve", "--config", str(self._config)],
+                self._command(),
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)} | self._environment,
                 start_new_session=True,
             )
+
+    def _command(self) -> list[str]:
+        return [sys.executable, "-m", "bmq.cli", "serve", "--config", str(self._config)]
 
     def _behind(self, end_offsets: Mapping[str, int]) -> dict[str, tuple[int, int]]:
         reached = self._committed_offsets()

@@ -1,0 +1,37 @@
+"""The service as docs/operations.md submits it to a cluster: `spark-submit … deploy/main.py --config FILE`."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from bmq.broker.ports import HOST
+from tests.cluster.standalone import SPARK_HOME, spark_environment
+from tests.conformance.service import Service
+
+MAIN = Path(__file__).parents[2] / "deploy" / "main.py"
+
+SETTINGS = {
+    "spark.driver.host": HOST,
+    "spark.driver.memory": "1g",
+    "spark.executor.memory": "1g",
+    "spark.executor.cores": "1",
+    # Only because the package of a checkout may not be installed.
+    "spark.executorEnv.PYTHONPATH": spark_environment()["PYTHONPATH"],
+}
+
+
+def submit_command(master: str, config: Path, settings: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+    """Return the command that submits the service; ``settings`` are added to SETTINGS."""
+    words = [word for name, value in {**SETTINGS, **settings}.items() for word in ("--conf", f"{name}={value}")]
+    return [str(SPARK_HOME / "bin" / "spark-submit"), "--master", master, *words, str(MAIN), "--config", str(config)]
+
+
+class SubmittedService(Service):
+    """The service on a cluster; the process is the driver."""
+
+    def __init__(self, config: Path, master: str) -> None:
+        self._master = master
+        super().__init__(config, spark_environment())
+
+    def _command(self) -> list[str]:
+        return submit_command(self._master, self._config)
