@@ -9,5 +9,5 @@ from tests.cluster.standalone import Cluster
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with Cluster(tmp_path_factory.mktemp("cluster"), n_workers=2) as cluster:
+    with Cluster(tmp_path_factory.mktemp("cluster"), n_workers=1) as cluster:
         yield cluster

@@ -21,6 +21,7 @@ import pyspark
 
 from bmq.broker.ports import HOST, free_ports
 from tests.brokers import wait_until
+from tests.cluster.processes import descendants
 
 SPARK_HOME = Path(pyspark.__file__).parent
 WORKER_MEMORY = "2g"
@@ -28,9 +29,9 @@ WORKER_MEMORY = "2g"
 # Seconds. Two idle cores need 5 for a master or a worker; other helpers of a busy machine need them as well.
 START_LIMIT_SECONDS = 120.0
 STOP_LIMIT_SECONDS = 20.0
-EXECUTOR_LIMIT_SECONDS = 120.0
 
 EXECUTOR_CLASS = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
+DAEMON_MODULE = "bmq.job.worker_daemon"
 
 
 def spark_environment() -> dict[str, str]:
@@ -58,11 +59,7 @@ class Worker:
 
     def executors(self) -> list[int]:
         """Return the process ids of its executors."""
-        lines = subprocess.run(
-            ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(self._process.pid)], capture_output=True, text=True
-        ).stdout.splitlines()
-        found = (line.split(None, 1) for line in lines)
-        return [int(pid) for pid, command in found if EXECUTOR_CLASS in command]
+        return [process.pid for process in descendants(self._process.pid) if EXECUTOR_CLASS in process.command]
 
     def runs(self) -> bool:
         """Whether its process lives."""
@@ -140,7 +137,15 @@ class Cluster:
 
     def executors(self) -> list[int]:
         """Return the process ids of the executors of all workers that live."""
-        return [pid for worker in self.workers if worker.runs() for pid in worker.executors()]
+        return sorted(pid for worker in self.workers if worker.runs() for pid in worker.executors())
+
+    def executors_at_work(self) -> list[int]:
+        """Return those executors that have a daemon of Python workers: they have had a task."""
+        return [
+            executor
+            for executor in self.executors()
+            if any(DAEMON_MODULE in process.command for process in descendants(executor))
+        ]
 
     def _wait_for_workers(self) -> None:
         n_running = sum(worker.runs() for worker in self.workers)
@@ -148,7 +153,7 @@ class Cluster:
 
     def _state(self) -> dict[str, Any]:
         try:
-            with urlopen(f"{self.page}/json/", timeout=5) as response:
+            with urlopen(f"{self.page}/json/", timeout=5) as response:  # noqa: S310 - our own page
                 state: dict[str, Any] = json.load(response)
         except OSError:
             return {}

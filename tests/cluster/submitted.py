@@ -1,10 +1,13 @@
 """The service as docs/operations.md submits it to a cluster: `spark-submit … deploy/main.py --config FILE`."""
 
+import os
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
 from bmq.broker.ports import HOST
+from tests.cluster.processes import descendants
 from tests.cluster.standalone import SPARK_HOME, spark_environment
 from tests.conformance.service import Service
 
@@ -32,6 +35,15 @@ class SubmittedService(Service):
     def __init__(self, config: Path, master: str) -> None:
         self._master = master
         super().__init__(config, spark_environment())
+
+    def stop(self) -> None:
+        """End the service by SIGTERM to the driver's Python process; it must finish its batch and exit with 0.
+
+        SIGTERM to `spark-submit` would end the JVM under the batch.
+        """
+        (driver,) = [process.pid for process in descendants(self.pid) if str(MAIN) in process.command]
+        os.kill(driver, signal.SIGTERM)
+        self.must_end()
 
     def _command(self) -> list[str]:
         return submit_command(self._master, self._config)

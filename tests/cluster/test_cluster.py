@@ -1,71 +1,101 @@
 """The service on a cluster: executors and workers die, the driver dies, and each event is there once."""
 
-import os
-import signal
-import time
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.brokers import wait_until
 from tests.cluster.standalone import Cluster
-from tests.cluster.submitted import SubmittedService
+from tests.cluster.story import Story
+from tests.conformance.scenario import Restart, Scenario, load
 from tests.ledger_check import must_be_whole
-from tests.spark.test_restarts import Run, events_of, make_config
+from tests.spark import joins_by_hand
+from tests.spark.test_restarts import QUERIES, events_of
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1_800)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
-N_ROUNDS = 6
-RESTART_LIMIT_SECONDS = 120.0
+MOST_STEPS = 5
+WAIT_AFTER_EXECUTOR_SECONDS = 60.0
 
 
-def test_deaths_on_a_cluster_lose_no_event_and_double_none(
-    cluster: Cluster, bootstrap_servers: str, tmp_path: Path
-) -> None:
-    name, config = make_config(tmp_path, bootstrap_servers)
-    run = Run(name, bootstrap_servers, SubmittedService(config, cluster.url))
+def sample() -> list[Scenario]:
+    """Return the first short scenario of each rule of the given file, without restarts: a restart takes a minute."""
+    by_rule: dict[str, Scenario] = {}
+    for scenario in load(Path(__file__).parents[1] / "scenarios" / "given.jsonl"):
+        if len(scenario.steps) <= MOST_STEPS and not any(isinstance(step, Restart) for step in scenario.steps):
+            by_rule.setdefault(scenario.rule, scenario)
+    return list(by_rule.values())
 
-    def play(*numbers: int) -> None:
-        for number in numbers:
-            run.move_all(number)
-            run.join_round(number)
-            run.flush()
 
+SAMPLE = sample()
+
+
+@pytest.fixture(scope="module")
+def story(cluster: Cluster, bootstrap_servers: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    story = Story(cluster, bootstrap_servers, tmp_path_factory.mktemp("story"), SAMPLE)
     try:
-        run.put_queries()
-        run.settle()
-        play(0, 1)
-        run.settle()
-
-        begun = time.monotonic()
-        os.kill(cluster.executors()[0], signal.SIGKILL)
-        play(2, 3)
-        run.settle()
-        print(f"after a lost executor: {time.monotonic() - begun:.1f} s")
-        wait_until(lambda: len(cluster.executors()) == 2, "a new executor", RESTART_LIMIT_SECONDS)
-
-        begun = time.monotonic()
-        cluster.workers[0].kill()
-        play(4, 5)
-        run.settle()
-        print(f"after a lost worker: {time.monotonic() - begun:.1f} s")
-
-        play(6)
-        begun = time.monotonic()
-        run.service.restart("kill")
-        run.settle()
-        print(f"after a lost driver: {time.monotonic() - begun:.1f} s")
+        story.play()
+        print("\n".join(["", *story.observed.lines(), f"deaths to commits: {story.observed.met}"]))
+        yield story
     finally:
-        run.service.kill()
+        story.service.kill()
 
-    must_be_whole(bootstrap_servers, f"{name}-events")
+
+@pytest.fixture(scope="module")
+def events(story: Story, bootstrap_servers: str) -> list[dict[str, Any]]:
+    """The events of the queries that live through all phases."""
+    ids = QUERIES.keys() | joins_by_hand.DEFINITIONS.keys()
+    return [event for event in events_of(bootstrap_servers, f"{story.name}-events") if event["query_id"] in ids]
+
+
+def test_deaths_lose_no_event_and_double_none(story: Story, events: list[dict[str, Any]]) -> None:
     found: dict[str, list[tuple[str, str, int, str]]] = defaultdict(list)
-    for event in events_of(bootstrap_servers, f"{name}-events"):
+    for event in events:
         if event["kind"] == "border":
             found[event["stream_id"]].append((event["sign"], event["query_id"], event["event_time"], event["reason"]))
     expected: dict[str, list[tuple[str, str, int, str]]] = defaultdict(list)
-    for said in run.borders.events:
+    for said in story.run.borders.events:
         expected[said.stream].append((said.sign, said.query_id, said.event_time, said.reason))
     assert found == expected
+    assert sum(map(len, found.values())) > 500
+
+
+def test_deaths_lose_no_pair_and_no_reading(story: Story, events: list[dict[str, Any]]) -> None:
+    emitted, definition = joins_by_hand.Definition(), story.run.joins
+    emitted.tell(events)
+
+    assert emitted.pairs == definition.pairs
+    assert emitted.found == definition.found
+    assert emitted.selected == definition.selected
+    assert emitted.pairs
+    assert emitted.found
+    assert emitted.selected
+
+
+def test_the_ledger_is_whole(story: Story, bootstrap_servers: str) -> None:
+    must_be_whole(bootstrap_servers, f"{story.name}-events")
+
+
+@pytest.mark.parametrize("who", ["executor", "worker", "driver"])
+def test_a_death_meets_a_batch(who: str, story: Story) -> None:
+    assert story.observed.met[who] > 0
+
+
+def test_an_executor_that_joins_later_gets_work(story: Story) -> None:
+    at_work = story.observed.at_work
+
+    assert at_work["one executor"] == 1
+    assert at_work["second joins"] == 2
+    assert at_work["executor dies"] == 2
+    assert at_work["worker dies"] == 1
+
+
+def test_the_batch_goes_on_after_a_lost_executor(story: Story) -> None:
+    assert story.observed.met["executor"] < WAIT_AFTER_EXECUTOR_SECONDS
+
+
+@pytest.mark.parametrize("number", range(len(SAMPLE)), ids=[scenario.name for scenario in SAMPLE])
+def test_the_scenario_is_met(number: int, story: Story) -> None:
+    assert story.outcomes[number].differences == ()

@@ -100,6 +100,11 @@ class Service:
         return self._process.pid
 
     @property
+    def checkpoint(self) -> Path:
+        """The folder of the checkpoint."""
+        return self._checkpoint
+
+    @property
     def exit_code(self) -> int:
         """How the service's process ended; negative: by that signal."""
         code = self._process.poll()
@@ -128,6 +133,10 @@ class Service:
     def stop(self) -> None:
         """End the service by SIGTERM; it must finish its batch and exit with 0."""
         self._process.terminate()
+        self.must_end()
+
+    def must_end(self) -> None:
+        """Wait for the end after SIGTERM; it must come in time, with exit code 0."""
         try:
             code = self._process.wait(STOP_LIMIT_SECONDS)
         except subprocess.TimeoutExpired:

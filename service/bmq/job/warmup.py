@@ -7,6 +7,8 @@ that needs other kernels. This module names no kernel; a test finds kernels that
 
 import gc
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from functools import cache
@@ -21,6 +23,7 @@ from bmq.index.match.adaptive_match import make_kind
 from bmq.index.match.match_costs import MatchKind
 from bmq.index.stream_table import INITIAL_STREAMS
 from bmq.job.decode import with_partition
+from bmq.job.kernel_list import list_loaded, load_listed
 from bmq.kafka_io.block_producer import produce_no_messages
 from bmq.kafka_io.range_reader import read_no_messages
 from bmq.monitor.monitor import Monitor
@@ -70,6 +73,8 @@ def main() -> None:
     spark_jars(print)
     start = time.monotonic()
     n_events = warm_up()
+    # The list of what was compiled is written by a process that compiles nothing.
+    subprocess.run([sys.executable, "-c", "from bmq.job.warmup import load_for_forks as load; load()"], check=True)
     print(f"Compiled the kernels in {time.monotonic() - start:.0f} s ({n_events} events on the way).")
 
 
@@ -78,7 +83,9 @@ def load_for_forks() -> None:
 
     Otherwise the first garbage collection in such a process would touch, and so copy, every object that was made here.
     """
-    warm_up()
+    if not load_listed():
+        warm_up()
+        list_loaded()
     gc.collect()
     gc.freeze()
 
