@@ -98,6 +98,10 @@ class Cluster:
         """The address of the master's page."""
         return f"http://{HOST}:{self._page}"
 
+    def worker_pages(self) -> list[str]:
+        """Return the addresses of the pages of all workers that live."""
+        return [worker["webuiaddress"] for worker in self._state().get("workers", ()) if worker["state"] == "ALIVE"]
+
     def __enter__(self) -> Self:
         with self._processes:
             self._start(

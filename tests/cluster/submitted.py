@@ -32,9 +32,9 @@ def submit_command(master: str, config: Path, settings: Mapping[str, str] = Mapp
 class SubmittedService(Service):
     """The service on a cluster; the process is the driver."""
 
-    def __init__(self, config: Path, master: str) -> None:
+    def __init__(self, config: Path, master: str, environment: Mapping[str, str] = MappingProxyType({})) -> None:
         self._master = master
-        super().__init__(config, spark_environment())
+        super().__init__(config, {**spark_environment(), **environment})
 
     def stop(self) -> None:
         """End the service by SIGTERM to the driver's Python process; it must finish its batch and exit with 0.

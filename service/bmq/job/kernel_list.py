@@ -26,6 +26,11 @@ import bmq.kernels
 Signatures = dict[str, list[Any]]  # module and name of a kernel -> its tuples of argument types
 
 
+def is_listed() -> bool:
+    """Return whether there is a list."""
+    return _path().exists()
+
+
 def load_listed() -> bool:
     """Load the listed kernels, and compile those that the cache does not have; return whether there is a list."""
     if config.DISABLE_JIT:  # type: ignore[attr-defined]  # set at run time

@@ -46,6 +46,7 @@ COMMANDS = [
     "checkpoint export",
     "checkpoint rescale",
     "checkpoint upgrade",
+    "package",
     "doctor",
 ]
 
