@@ -18,6 +18,7 @@ from bmq.broker.broker import Broker
 from bmq.broker.ports import HOST, free_ports
 from bmq.config import load_config
 from bmq.errors import ServiceError
+from bmq.job.kernel_archive import write_archive
 from tests.cluster.standalone import Cluster
 from tests.cluster.submitted import SubmittedService
 from tests.conformance.service import ServiceFailed
@@ -42,6 +43,9 @@ def main() -> int:
     try:
         load_config(config)
         (metrics_port,) = free_ports(1)
+        kernels = folder / "bmq-kernels.tar.gz"
+        print("Loading the kernels. If they are not compiled yet, that takes some minutes.", flush=True)
+        write_archive(kernels)
         with Broker(folder / "kafka") as broker, Cluster(folder / "spark", options.workers) as cluster:
             print(f"Kafka         {broker.bootstrap_servers}")
             print(f"master        {cluster.page} ({cluster.url})")
@@ -53,7 +57,7 @@ def main() -> int:
                 "BMQ_METRICS__PORT": str(metrics_port),
             }
             print(f"service       http://{HOST}:{metrics_port}/metrics and /health, log {folder / 'service.log'}")
-            service = SubmittedService(config, cluster.url, environment)
+            service = SubmittedService(config, cluster.url, kernels, environment)
             try:
                 if _watch(service, metrics_port, broker.bootstrap_servers, asked):
                     print("Stopping: the service ends its batch.", flush=True)

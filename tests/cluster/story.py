@@ -63,7 +63,9 @@ class Story:
     outcomes : of the scenarios.
     """
 
-    def __init__(self, cluster: Cluster, bootstrap_servers: str, folder: Path, scenarios: list[Scenario]) -> None:
+    def __init__(
+        self, cluster: Cluster, kernels: Path, bootstrap_servers: str, folder: Path, scenarios: list[Scenario]
+    ) -> None:
         self.name = folder.name.replace("_", "-")
         self.observed = Observed()
         self.outcomes: list[Outcome] = []
@@ -75,7 +77,7 @@ class Story:
         control, *outputs = topic_names(self.name).values()
         others = [*outputs, *(f"{self.name}-{feed}" for feed in feeds)]
         Topics({"bootstrap.servers": bootstrap_servers}).create_missing(control, others, 1)
-        self.service = SubmittedService(config, cluster.url)
+        self.service = SubmittedService(config, cluster.url, kernels)
         self.run = Run(self.name, bootstrap_servers, self.service)
         self._round = 0
         self._first_batch = 0

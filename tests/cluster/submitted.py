@@ -11,6 +11,7 @@ from tests.cluster.processes import descendants
 from tests.cluster.standalone import SPARK_HOME, spark_environment
 from tests.conformance.service import Service
 
+CACHE = "bmq-cache"  # where Spark unpacks the archive, in the folder of each executor
 MAIN = Path(__file__).parents[2] / "deploy" / "main.py"
 
 SETTINGS = {
@@ -23,17 +24,28 @@ SETTINGS = {
 }
 
 
-def submit_command(master: str, config: Path, settings: Mapping[str, str] = MappingProxyType({})) -> list[str]:
-    """Return the command that submits the service; ``settings`` are added to SETTINGS."""
-    words = [word for name, value in {**SETTINGS, **settings}.items() for word in ("--conf", f"{name}={value}")]
-    return [str(SPARK_HOME / "bin" / "spark-submit"), "--master", master, *words, str(MAIN), "--config", str(config)]
+def submit_command(master: str, config: Path, kernels: Path) -> list[str]:
+    """Return the command that submits the service; ``kernels`` is the archive of `bmq package`."""
+    settings = {**SETTINGS, "spark.executorEnv.BMQ_CACHE_DIR": CACHE}
+    words = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    submit = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", master, "--archives", f"{kernels}#{CACHE}"]
+    return [*submit, *words, str(MAIN), "--config", str(config)]
 
 
 class SubmittedService(Service):
-    """The service on a cluster; the process is the driver."""
+    """The service on a cluster; the process is the driver.
 
-    def __init__(self, config: Path, master: str, environment: Mapping[str, str] = MappingProxyType({})) -> None:
+    Parameters
+    ----------
+    kernels : the archive of `bmq package`.
+    environment : variables of the driver, over those of this process.
+    """
+
+    def __init__(
+        self, config: Path, master: str, kernels: Path, environment: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self._master = master
+        self._kernels = kernels
         super().__init__(config, {**spark_environment(), **environment})
 
     def stop(self) -> None:
@@ -46,4 +58,4 @@ class SubmittedService(Service):
         self.must_end()
 
     def _command(self) -> list[str]:
-        return submit_command(self._master, self._config)
+        return submit_command(self._master, self._config, self._kernels)

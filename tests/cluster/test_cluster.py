@@ -1,5 +1,6 @@
 """The service on a cluster: executors and workers die, the driver dies, and each event is there once."""
 
+import tarfile
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,8 +34,10 @@ SAMPLE = sample()
 
 
 @pytest.fixture(scope="module")
-def story(cluster: Cluster, bootstrap_servers: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    story = Story(cluster, bootstrap_servers, tmp_path_factory.mktemp("story"), SAMPLE)
+def story(
+    cluster: Cluster, kernels: Path, bootstrap_servers: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Story]:
+    story = Story(cluster, kernels, bootstrap_servers, tmp_path_factory.mktemp("story"), SAMPLE)
     try:
         story.play()
         print("\n".join(["", *story.observed.lines(), f"deaths to commits: {story.observed.met}"]))
@@ -94,6 +97,14 @@ def test_an_executor_that_joins_later_gets_work(story: Story) -> None:
 
 def test_the_batch_goes_on_after_a_lost_executor(story: Story) -> None:
     assert story.observed.met["executor"] < WAIT_AFTER_EXECUTOR_SECONDS
+
+
+def test_executors_compile_no_kernel(story: Story, cluster: Cluster, kernels: Path) -> None:
+    with tarfile.open(kernels) as archive:
+        shipped = {Path(name).name for name in archive.getnames() if name.endswith(".nbc")}
+    found = {path.name for worker in cluster.workers for path in worker.files.rglob("*.nbc")}
+
+    assert found == shipped
 
 
 @pytest.mark.parametrize("number", range(len(SAMPLE)), ids=[scenario.name for scenario in SAMPLE])
