@@ -95,6 +95,13 @@ def test_an_executor_that_joins_later_gets_work(story: Story) -> None:
     assert at_work["worker dies"] == 1
 
 
+def test_the_driver_sees_each_executor_that_joins(story: Story) -> None:
+    log = story.service._log.read_text(encoding="utf-8", errors="replace")
+
+    # The first, the second, the one in the place of the killed one, one on the new worker or of the second driver.
+    assert log.count("Executors that joined") >= 4
+
+
 def test_the_batch_goes_on_after_a_lost_executor(story: Story) -> None:
     assert story.observed.met["executor"] < WAIT_AFTER_EXECUTOR_SECONDS
 
