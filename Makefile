@@ -53,6 +53,11 @@ java:
 run: java $(INSTALLED) ## Run the service with its own Kafka (CONFIG=config/local.toml)
 	$(BIN)/bmq serve --config $(CONFIG)
 
+# Each worker has one core. ARGS="--workers 3 --config config/mine.toml"; logs and data are in var/cluster.
+.PHONY: cluster
+cluster: java $(INSTALLED) ## Run the service on a Spark cluster of this machine, with its own Kafka (ARGS="--workers 3")
+	$(BIN)/python -m tests.cluster $(ARGS)
+
 .PHONY: demo
 demo: java $(INSTALLED) ## Show generated streams live (FEED=vehicles or stocks)
 	$(BIN)/bmq demo $(FEED)

@@ -100,6 +100,11 @@ class Service:
         return self._process.pid
 
     @property
+    def checkpoint(self) -> Path:
+        """The folder of the checkpoint."""
+        return self._checkpoint
+
+    @property
     def exit_code(self) -> int:
         """How the service's process ended; negative: by that signal."""
         code = self._process.poll()
@@ -128,6 +133,10 @@ class Service:
     def stop(self) -> None:
         """End the service by SIGTERM; it must finish its batch and exit with 0."""
         self._process.terminate()
+        self.must_end()
+
+    def must_end(self) -> None:
+        """Wait for the end after SIGTERM; it must come in time, with exit code 0."""
         try:
             code = self._process.wait(STOP_LIMIT_SECONDS)
         except subprocess.TimeoutExpired:
@@ -163,13 +172,16 @@ class Service:
     def _start(self) -> subprocess.Popen[bytes]:
         with self._log.open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", "bmq.cli", "serve", "--config", str(self._config)],
+                self._command(),
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)} | self._environment,
                 start_new_session=True,
             )
+
+    def _command(self) -> list[str]:
+        return [sys.executable, "-m", "bmq.cli", "serve", "--config", str(self._config)]
 
     def _behind(self, end_offsets: Mapping[str, int]) -> dict[str, tuple[int, int]]:
         reached = self._committed_offsets()

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from bmq.cli import capacity, check_ledger, checkpoints, demo, doctor, events, init, query, serve
+from bmq.cli import capacity, check_ledger, checkpoints, demo, doctor, events, init, package, query, serve
 from bmq.cli.failures import Commands
 from bmq.cli.terminal import show_line
 
@@ -28,6 +28,7 @@ app.command("events")(events.events)
 app.command("demo")(demo.demo)
 app.command("check-ledger")(check_ledger.check_ledger)
 app.add_typer(checkpoints.app, name="checkpoint")
+app.command("package")(package.package)
 app.command("doctor")(doctor.doctor)
 app.command("capacity")(capacity.capacity)
 

@@ -17,6 +17,7 @@ from bmq.config import Config
 from bmq.job.checkpoint import Origin
 from bmq.job.output import OUTPUT_DDL
 from bmq.job.plan import Plan
+from bmq.job.session import is_submitted
 from bmq.job.source.source_settings import Bound, SourceSettings
 from bmq.job.source.topic_source import topic_source
 from bmq.job.stateful import ShardProcessor
@@ -59,7 +60,7 @@ def _control_frames(spark: SparkSession, config: Config, origin: Origin, plan: P
     # to be read, and a service that stopped would read none; the log says which offsets are gone.
     limits = config.limits
     bound = Bound(limits.commands_per_batch, limits.command_bytes_per_batch, whole_until=origin.control_end)
-    n_tasks = spark.sparkContext.defaultParallelism
+    n_tasks = _tasks_at_once(spark, plan)
     settings = SourceSettings(plan, starts, None, n_tasks, "continue", {config.topics.control: bound})
     return _frames(spark, "bmq_control", settings)
 
@@ -69,10 +70,19 @@ def _reading_frames(spark: SparkSession, config: Config, origin: Origin, plan: P
         plan,
         _by_topic(plan, origin.start_offsets),
         config.job.max_readings_per_batch,
-        spark.sparkContext.defaultParallelism,
+        _tasks_at_once(spark, plan),
         config.job.on_data_loss,
     )
     return _frames(spark, "bmq_feeds", settings)
+
+
+def _tasks_at_once(spark: SparkSession, plan: Plan) -> int:
+    """Return into how many tasks a large batch is divided.
+
+    On a cluster at least one for each shard: executors may join later, and their cores are not counted yet.
+    """
+    cores = spark.sparkContext.defaultParallelism
+    return max(cores, plan.n_shards) if is_submitted() else cores
 
 
 def _frames(spark: SparkSession, name: str, settings: SourceSettings) -> DataFrame:

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from bmq.job.pipeline import start_query
 from bmq.job.plan import Plan
-from bmq.job.session import start_worker_daemon, temporary_folder
+from bmq.job.session import start_worker_daemons, temporary_folder
 from bmq.job.source.rehearsal_source import NAME, rehearsal_source
 
 
@@ -32,7 +32,7 @@ def rehearse(spark: SparkSession, plan: Plan) -> None:
     temporary = tempfile.TemporaryDirectory(prefix="rehearsal-", dir=temporary_folder(), ignore_cleanup_errors=True)
     with temporary as folder, ThreadPoolExecutor(1) as beside:
         # The daemon loads kernels meanwhile: the first batch needs a worker only when Spark has planned it.
-        daemon = beside.submit(start_worker_daemon, spark)
+        daemon = beside.submit(start_worker_daemons, spark)
         spark.dataSource.register(rehearsal_source(plan))
         # Loaded once: each load starts a Python process that asks for the schema.
         frames = spark.readStream.format(NAME).load()

@@ -18,13 +18,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 from bmq.config import Config
 from bmq.errors import ConfigError
 from bmq.job.checkpoint import FILE, CheckpointFolder, Origin, bound_options, must_fit, new_delivery_id
+from bmq.job.executors import ExecutorWatch
 from bmq.job.failed_query import JobFailed, explained
 from bmq.job.idle import ClockWriter, IdleFeeds
 from bmq.job.pipeline import start_pipeline
 from bmq.job.plan import Plan
 from bmq.job.progress import ProgressListener
 from bmq.job.rehearsal import rehearse
-from bmq.job.session import end_jvm, is_submitted, make_session, start_worker_daemon, temporary_folder
+from bmq.job.session import end_jvm, is_submitted, make_session, start_worker_daemons, temporary_folder
 from bmq.job.shards import shard_keys
 from bmq.job.watchdog import BrokerWatch, Watchdog
 from bmq.kafka_io.topics import Topics
@@ -66,6 +67,7 @@ class Service:
         self.streaming_query: StreamingQuery | None = None
         self._listener: ProgressListener | None = None
         self._clock_writer: ClockWriter | None = None
+        self._executor_watch: ExecutorWatch | None = None
 
     def start(self) -> None:
         """Start the service; return when the streaming query has begun.
@@ -73,7 +75,8 @@ class Service:
         1. Create the missing topics.
         2. Start Spark.
         3. Bind a new checkpoint to the configuration, or check that an old one fits it.
-        4. Start the daemon of the Python workers, which loads the kernels, and rehearse if readings will come later.
+        4. Start the daemons of the Python workers, which load the kernels; on one machine, rehearse if readings will
+           come later.
         5. Serve the metrics, then start the streaming query.
         6. Start the threads that look after it, and the writer that advances the clocks of silent feeds.
 
@@ -103,8 +106,12 @@ class Service:
         plan = _plan(config, origin)
         _log.info("Loading the kernels. The first time they are compiled, which takes some minutes.")
         with explained():  # 4
-            if is_submitted() or config.job.trigger == "available_now":
-                start_worker_daemon(spark)
+            if is_submitted():
+                # Beside the plan of the first batch, which takes as long; its tasks wait for these.
+                self._executor_watch = ExecutorWatch(spark)
+                self._executor_watch.start()
+            elif config.job.trigger == "available_now":
+                start_worker_daemons(spark)
             else:
                 rehearse(spark, plan)
         self.metrics.start()  # 5
@@ -187,6 +194,8 @@ class Service:
         self._broker_watch.stop()
         if self._clock_writer is not None:
             self._clock_writer.stop()
+        if self._executor_watch is not None:
+            self._executor_watch.stop()
         if self._jvm_is_gone:
             self.metrics.stop()
             return

@@ -75,12 +75,14 @@ def make_session(
     return session
 
 
-def start_worker_daemon(session: SparkSession) -> None:
-    """Run one task in a Python worker, so that Spark starts the daemon now and not in the middle of the first batch.
+def start_worker_daemons(session: SparkSession, n_executors: int = 1) -> None:
+    """Run a task in a Python worker of each executor, so that the daemons start now and not in the middle of a batch.
 
-    On a cluster this starts the daemon of one executor; the others start theirs with their first task.
+    Spark deals the tasks out to all executors that have a free core. A daemon takes seconds to start, so no executor
+    has done two of them before the others have one.
     """
-    session.range(0, 1, numPartitions=1).mapInArrow(lambda batches: batches, "id long").collect()
+    n_tasks = 1 if n_executors == 1 else max(n_executors, session.sparkContext.defaultParallelism)
+    session.range(0, n_tasks, numPartitions=n_tasks).mapInArrow(lambda batches: batches, "id long").collect()
 
 
 def end_jvm() -> None:

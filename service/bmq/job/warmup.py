@@ -25,6 +25,7 @@ from bmq.index.match.adaptive_match import make_kind
 from bmq.index.match.match_costs import MatchKind
 from bmq.index.stream_table import INITIAL_STREAMS
 from bmq.job.decode import with_partition
+from bmq.job.kernel_list import list_loaded, load_listed
 from bmq.kafka_io.block_producer import produce_no_messages
 from bmq.kafka_io.range_reader import read_no_messages
 from bmq.monitor.monitor import Monitor
@@ -78,6 +79,8 @@ def main() -> None:
     start = time.monotonic()
     n_events = warm_up()
     print(f"Compiled the kernels in {time.monotonic() - start:.0f} s ({n_events} events on the way).", flush=True)
+    # The list of what was compiled is written by a process that compiles nothing.
+    subprocess.run([sys.executable, "-c", "from bmq.job.warmup import load_for_forks as load; load()"], check=True)
     subprocess.run([sys.executable, "-m", "bmq.job.archiving"], check=True)
 
 
@@ -86,7 +89,9 @@ def load_for_forks() -> None:
 
     Otherwise the first garbage collection in such a process would touch, and so copy, every object that was made here.
     """
-    warm_up()
+    if not load_listed():
+        warm_up()
+        list_loaded()
     gc.collect()
     gc.freeze()
 

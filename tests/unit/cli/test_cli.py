@@ -46,7 +46,9 @@ COMMANDS = [
     "checkpoint export",
     "checkpoint rescale",
     "checkpoint upgrade",
+    "package",
     "doctor",
+    "capacity",
 ]
 
 

@@ -1,0 +1,58 @@
+"""An archive of the compiled kernels: `spark-submit --archives` ships it, so that no executor compiles.
+
+    bmq-kernels.tar.gz
+      kernels/<digest of the sources>/     as in the cache folder; numba names the CPU in each index
+        called-….pickle                    what an executor loads before its first task (`job.kernel_list`)
+
+An executor with other sources or another CPU finds nothing in it, and compiles.
+"""
+
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+from numba import config
+
+from bmq.errors import ConfigError, SetupError
+from bmq.folders import cache_folder
+from bmq.job.kernel_list import is_listed
+
+LOAD = "from bmq.job.warmup import load_for_forks; load_for_forks()"
+
+
+def write_archive(path: Path) -> int:
+    """Compile what the cache does not have, write the archive, and return its bytes.
+
+    Raises
+    ------
+    ConfigError : NUMBA_CACHE_DIR is set: numba names such a cache by paths of this machine.
+    SetupError : the kernels cannot be loaded, or the archive cannot be written.
+    """
+    if "NUMBA_CACHE_DIR" in os.environ:
+        raise ConfigError("NUMBA_CACHE_DIR is set, and such a cache cannot travel. Unset it; BMQ_CACHE_DIR may be set.")
+    if not is_listed():
+        for _ in range(2):  # a process that compiles something writes no list
+            if subprocess.run([sys.executable, "-c", LOAD], check=False).returncode:
+                raise SetupError("The kernels cannot be loaded; the lines above have the reason.")
+    kernels = Path(config.CACHE_DIR)  # type: ignore[attr-defined]  # set at run time
+    try:
+        pack(kernels, cache_folder(), path)
+    except OSError as error:
+        raise SetupError(f"{path} cannot be written ({error}). Name a file in a folder where you may write.") from error
+    return path.stat().st_size
+
+
+def pack(folder: Path, root: Path, path: Path) -> None:
+    """Write a folder to an archive, with names from ``root`` on; the archive is whole when it has its name."""
+    with tempfile.NamedTemporaryFile(dir=path.absolute().parent, delete=False) as file:
+        try:
+            with tarfile.open(fileobj=file, mode="w:gz") as archive:
+                archive.add(folder, folder.relative_to(root))
+        except BaseException:
+            os.unlink(file.name)
+            raise
+    os.replace(file.name, path)
+    path.chmod(0o644)  # it has no secrets, and other users' executors may read it

@@ -1,0 +1,81 @@
+"""The list of the compiled kernels that the service calls, so that a process loads them without a warm-up.
+
+numba caches a compiled kernel by the types of its arguments. A warm-up (`job.warmup`) finds these types by sending
+readings through the whole service, which takes four times as long as to load the kernels. So the first warm-up that
+compiles nothing writes a list beside the cache, and later processes load what is in it. Each executor of a cluster
+starts such a process, and a batch may wait for it.
+"""
+
+import hashlib
+import importlib
+import os
+import pickle
+import pkgutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba import config
+from numba.core.dispatcher import Dispatcher
+
+import bmq
+import bmq.kernels
+
+Signatures = dict[str, list[Any]]  # module and name of a kernel -> its tuples of argument types
+
+
+def is_listed() -> bool:
+    """Return whether there is a list."""
+    return _path().exists()
+
+
+def load_listed() -> bool:
+    """Load the listed kernels, and compile those that the cache does not have; return whether there is a list."""
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]  # set at run time
+        return False
+    try:
+        listed: Signatures = pickle.loads(_path().read_bytes())  # noqa: S301 - in the folder of numba's own pickles
+    except (OSError, ValueError, EOFError, pickle.UnpicklingError):
+        return False
+    kernels = _kernels()
+    for name, signatures in listed.items():
+        for signature in signatures:
+            kernels[name].compile(signature)
+    return True
+
+
+def list_loaded() -> bool:
+    """Write the list of the kernels of this process; return False, and write nothing, if it has compiled any.
+
+    To compile a kernel is to compile those that it calls. Python never calls most of them, and they are not loaded.
+    """
+    kernels = _kernels()
+    if not kernels or any(kernel.stats.cache_misses for kernel in kernels.values()):
+        return False
+    loaded: Signatures = {name: list(kernel.signatures) for name, kernel in kernels.items() if kernel.signatures}
+    path = _path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        file.write(pickle.dumps(loaded))
+    os.replace(file.name, path)  # whole, whoever reads at the same time
+    return True
+
+
+def _path() -> Path:
+    """Return where the list of these sources and this numba is: another version may call other kernels."""
+    (folder,) = bmq.__path__
+    digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
+    for source in sorted(Path(folder).rglob("*.py")):
+        digest.update(source.read_bytes())
+    return Path(config.CACHE_DIR) / f"called-{digest.hexdigest()[:16]}.pickle"  # type: ignore[attr-defined]  # set at run time
+
+
+def _kernels() -> dict[str, Any]:
+    return {
+        f"{info.name}.{name}": kernel
+        for info in pkgutil.walk_packages(bmq.kernels.__path__, "bmq.kernels.")
+        for name, kernel in vars(importlib.import_module(info.name)).items()
+        if isinstance(kernel, Dispatcher)
+    }
