@@ -38,7 +38,7 @@ def read_attributes(table: pa.Table, names: Sequence[str]) -> Attributes:
 
 def _texts_of(name: str, column: pa.Array) -> Texts:
     if pa.types.is_dictionary(column.type) and column.dictionary.null_count:
-        column = column.cast(column.type.value_type)
+        column = column.dictionary.take(column.indices)
     if not pa.types.is_dictionary(column.type):
         _check_type(name, column.type)
         if pa.types.is_nested(column.type):

@@ -129,7 +129,8 @@ class TableReader:
         yield Fault(_nulls(time_column), DeadLetterCode.MISSING_FIELD, name, "every reading has an event time; give it")
         first, last = FIRST_EVENT_TIME_MS, LAST_EVENT_TIME_MS
         unit_rule = ""
-        if not pa.types.is_timestamp(time_column.type) and feed.event_time_unit is None:
+        is_number = pa.types.is_integer(time_column.type) or pa.types.is_floating(time_column.type)
+        if is_number and feed.event_time_unit is None:
             first, last = range_of_numbers(None)
             unit_rule = " or declare event_time_unit, because the number is probably of another unit;"
         rule = f"event times lie between {first} and {last} epoch milliseconds;{unit_rule} correct it"
@@ -203,8 +204,8 @@ def _nulls(column: pa.Array) -> Bools:
 
 def _id_column(feed: Feed, column: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_integer(column.type):
+        column = column.dictionary.cast(pa.large_string()).take(column.indices)
+    if pa.types.is_integer(column.type) or pa.types.is_null(column.type):
         column = column.cast(pa.large_string())
     kind = column.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
@@ -218,7 +219,7 @@ def _id_column(feed: Feed, column: pa.Array) -> pa.Array:
 
 def _number_column(feed: Feed, name: str, column: pa.Array) -> pa.Array:
     kind = column.type
-    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
+    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)):
         raise ReadingError(
             DeadLetterCode.WRONG_TYPE,
             f"Feed {feed.name!r}: column {name!r} is of type {kind}, but a dimension is a number. Cast the column.",

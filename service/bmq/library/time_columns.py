@@ -24,6 +24,8 @@ def read_times(name: str, column: pa.Array, unit: TimeUnit | None) -> Int64s:
     ReadingError
         The column has neither timestamps nor whole numbers.
     """
+    if pa.types.is_null(column.type):
+        column = column.cast(pa.int64())
     kind = column.type
     if pa.types.is_timestamp(kind):
         return _in_milliseconds(ints_of(column.cast(pa.int64())), TimeUnit(kind.unit).power)
