@@ -3,11 +3,17 @@
 `kafka` and `sections` define every option with its default and its rule. `settings` combines file and environment and
 checks the rules between sections. `faults` describes faults in words, and `reference` writes docs/configuration.md.
 No module of this package starts anything, opens a connection, or imports Spark or a Kafka client.
+
+The names are imported at their first use: the library needs `sections` alone, where pydantic-settings may be missing.
 """
 
-from bmq.config.kafka import KafkaSection
-from bmq.config.sections import FeedSection, JobSection, MetricsSection, TopicsSection
-from bmq.config.settings import Config, load_config
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bmq.config.kafka import KafkaSection
+    from bmq.config.sections import FeedSection, JobSection, MetricsSection, TopicsSection
+    from bmq.config.settings import Config, load_config
 
 __all__ = [
     "Config",
@@ -18,3 +24,19 @@ __all__ = [
     "TopicsSection",
     "load_config",
 ]
+
+_MODULES = {
+    "Config": "settings",
+    "FeedSection": "sections",
+    "JobSection": "sections",
+    "KafkaSection": "kafka",
+    "MetricsSection": "sections",
+    "TopicsSection": "sections",
+    "load_config": "settings",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -100,9 +100,8 @@ def _by_crossing(
     rows = pa.array(query_rows)
     streams = text_column(crossings.ids.starts, crossings.ids.bytes)
     kinds, kind_rows = _kinds(crossings)
-    scopes = [query_scope(feed, q, kind) for kind in kinds for q in queries]
     scope_rows = query_rows + kind_rows * np.int32(len(queries))
-    ids = id_column(crossings, scopes, scope_rows, crossing_details(crossings))
+    ids = crossing_ids(crossings, feed, queries, query_rows)
     feed_name = quote(feed.name)
     heads = [
         f'","kind":"{kind}","query_id":{quote(q.query_id)},"query_version":{q.version},"feed":{feed_name},"stream_id":"'
@@ -122,6 +121,14 @@ def _by_crossing(
     )
     topics = pa.array([q.output_topic or topic for q in queries], pa.string()).take(rows)
     return streams, values, topics, ids
+
+
+def crossing_ids(crossings: Crossings, feed: Feed, queries: Sequence[RegionQuery], query_rows: Int32s) -> pa.Array:
+    """Return the event id of each row under the layout `crossing`, as text."""
+    kinds, kind_rows = _kinds(crossings)
+    scopes = [query_scope(feed, q, kind) for kind in kinds for q in queries]
+    scope_rows = query_rows + kind_rows * np.int32(len(queries))
+    return id_column(crossings, scopes, scope_rows, crossing_details(crossings))
 
 
 def _what(crossings: Crossings, queries: Sequence[RegionQuery], query_rows: Int32s) -> pa.Array:

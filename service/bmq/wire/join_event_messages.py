@@ -63,7 +63,7 @@ def render_pairs(
     n = len(pairs)
     queries, query_rows = used_queries(pairs.queries, pairs.query_rows)
     rows = pa.array(query_rows)
-    ids = _ids(pairs, queries, query_rows)
+    ids = pair_ids(pairs, queries, query_rows)
     heads = [
         f'","kind":"{query.kind}","query_id":{quote(query.query_id)},"query_version":{query.version}'
         for query in queries
@@ -87,7 +87,7 @@ def render_pairs(
     return message_batch(topics, _stream_ids(pairs) if key == "stream_id" else query_ids, values, headers)
 
 
-def _ids(pairs: JoinedPairs, queries: Sequence[JoinQuery], query_rows: Int32s) -> pa.Array:
+def pair_ids(pairs: JoinedPairs, queries: Sequence[JoinQuery], query_rows: Int32s) -> pa.Array:
     """Return the event ids.
 
     A pair of readings enters the answer of one version of a query at most once, and leaves it at most once: because of

@@ -144,7 +144,7 @@ def test_the_image_runs_what_the_tests_run() -> None:
     makefile = (ROOT / "Makefile").read_text()
 
     assert set(entry) <= PROJECT["scripts"].keys()
-    assert "pip install --constraint requirements.lock ." in runs
+    assert 'pip install --constraint requirements.lock ".[service]"' in runs
     assert "$(BIN)/bmq serve --config $(CONFIG)" in makefile
     assert "python -m bmq.job.warmup" in runs  # tests/unit/job/test_warmup.py
 
