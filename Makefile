@@ -93,13 +93,25 @@ campaign: java $(INSTALLED) $(KERNELS) ## Make 100 random faults under load, and
 abuse: java $(INSTALLED) $(KERNELS) ## Measure how much later the events of others come while one tenant does what costs most
 	$(BIN)/python -m tests.abuse $(ARGS)
 
+REHEARSAL := .make/rehearsal
+
+$(REHEARSAL)/.installed: deploy/rehearsal-requirements.txt $(INSTALLED)
+	$(BIN)/python -m venv --clear $(REHEARSAL)
+	$(REHEARSAL)/bin/pip install --quiet --disable-pip-version-check --requirement deploy/rehearsal-requirements.txt
+	@touch $@
+
+# Half an hour at the first time, which makes the images. Needs root, podman and debootstrap.
+.PHONY: rehearse-compose
+rehearse-compose: java $(REHEARSAL)/.installed ## Start docker-compose.yml with podman and images made from packages (ARGS="--remove-images")
+	$(BIN)/python -m tests.compose $(ARGS)
+
 .PHONY: soak
 soak: java $(INSTALLED) $(KERNELS) ## Run under a steady load for an hour: nothing may grow (ARGS="--minutes 10 --curves soak.csv")
 	$(BIN)/python -m tests.soak $(ARGS)
 
 # Until morning. The property tests have 1,000 examples where .ci/run has 60, other ones each time.
 .PHONY: nightly
-nightly: java property-nightly campaign soak abuse ## Run property-nightly, campaign, soak and abuse, then every test with new examples and no kernel compiled before
+nightly: java property-nightly campaign soak abuse rehearse-compose ## Run property-nightly, campaign, soak, abuse and rehearse-compose, then every test with new examples and no kernel compiled before
 	HYPOTHESIS_PROFILE=long BMQ_TEST_COLD_KERNELS=1 $(BIN)/pytest --numprocesses $(WORKERS) --timeout 7200 \
 		--ignore tests/property/test_service_machine.py --ignore tests/property/test_join_machine.py $(ARGS)
 
