@@ -36,6 +36,8 @@ def rehearse(engine: Engine) -> None:
         make_stand_ins(engine, wanted((PROJECT / "deploy" / "Dockerfile").read_text(), compose_file))
     with step("build of deploy/Dockerfile"):
         rehearsal.build()
+    with step("build of deploy/kubernetes/spark/Dockerfile"):
+        rehearsal.build_for_spark()
     try:
         with step("start, without Grafana"):
             rehearsal.start()

@@ -130,6 +130,11 @@ class Engine:
         """Return whether a podman command ends with exit code 0."""
         return self._ran(["podman", *words], None, COMMAND_LIMIT_SECONDS).returncode == 0
 
+    def log(self, container: str) -> str:
+        """Return the end of what a container has printed."""
+        ran = self._ran(["podman", "logs", "--tail", "40", container], None, COMMAND_LIMIT_SECONDS)
+        return ran.stdout + ran.stderr
+
     def compose(self, *words: str, given: str | None = None, limit_seconds: float = COMMAND_LIMIT_SECONDS) -> str:
         """Run podman-compose; return what it prints.
 

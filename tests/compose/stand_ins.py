@@ -17,7 +17,7 @@ from pathlib import Path
 
 import yaml
 
-from bmq.broker.jars import KAFKA_VERSION, broker_jars, resolve
+from bmq.broker.jars import broker_jars
 from tests.compose.engine import BUILD_LIMIT_SECONDS, Engine, EngineError
 
 HERE = Path(__file__).with_name("images")
@@ -25,7 +25,6 @@ DEBIAN = "localhost/bmq-rehearsal-debian"
 DEBIAN_MIRROR = "http://deb.debian.org/debian"
 PACKAGES = "ca-certificates,netbase,tzdata"  # what the official Python image has beside Debian's smallest system
 AUTHORITIES = Path("/usr/local/share/ca-certificates")  # where a machine has those that Debian does not ship
-KAFKA_TOOLS = f"org.apache.kafka:kafka-tools:{KAFKA_VERSION}"
 DOCKERS_REGISTRY = "docker.io"
 
 # The beginning of an image's name -> the file of its stand-in. Grafana has none: no registry of packages has it.
@@ -70,10 +69,9 @@ def make_stand_ins(engine: Engine, images: Mapping[str, str]) -> None:
         (context / folder).mkdir()
     for authority in sorted(AUTHORITIES.glob("*.crt")):
         shutil.copy2(authority, context / "authorities")
-    for jar in [*broker_jars(), *resolve([KAFKA_TOOLS], transitive=False)]:
+    for jar in broker_jars():
         shutil.copy2(jar, context / "libs")
-    for script in HERE.glob("kafka-*"):
-        shutil.copy2(script, context)
+    shutil.copy2(HERE / "kafka-run", context)
     (context / "pip.conf").write_text(pip_settings(os.environ))
     # 3.
     engine.build(DEBIAN, HERE / "debian.Dockerfile", context, {})

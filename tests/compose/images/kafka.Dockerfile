@@ -6,10 +6,9 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 COPY libs/ /opt/kafka/libs/
 COPY kafka-run /etc/kafka/docker/run
-COPY kafka-tool /opt/kafka/bin/kafka-broker-api-versions.sh
 RUN useradd --create-home --uid 1000 --shell /bin/bash appuser \
     && mkdir -p /opt/kafka/config /var/lib/kafka/data /etc/kafka/secrets /mnt/shared/config \
-    && chmod 755 /etc/kafka/docker/run /opt/kafka/bin/* \
+    && chmod 755 /etc/kafka/docker/run \
     && chown -R appuser /opt/kafka /var/lib/kafka /etc/kafka /mnt/shared/config
 USER appuser
 EXPOSE 9092
