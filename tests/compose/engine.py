@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bmq.errors import SetupError
+from tests.brokers import wait_until
 
 COMMAND_LIMIT_SECONDS = 180.0  # for a command that does not build; the service may use 90 s to stop
 BUILD_LIMIT_SECONDS = 3_600.0  # the image compiles every kernel: minutes on two free cores, many more on busy ones
@@ -159,6 +160,7 @@ class Engine:
         path.unlink(missing_ok=True)
         service = subprocess.Popen(["podman", "system", "service", "--time=0", f"unix://{path}"], env=self.environment)
         try:
+            wait_until(path.exists, f"podman's socket {path}")
             yield f"unix://{path}"
         finally:
             service.terminate()
