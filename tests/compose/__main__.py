@@ -38,6 +38,7 @@ def rehearse(engine: Engine) -> None:
         rehearsal.build()
     with step("build of deploy/kubernetes/spark/Dockerfile"):
         rehearsal.build_for_spark()
+    engine.podman("image", "prune", "--force")  # what earlier builds made, and this one does not use
     try:
         with step("start, without Grafana"):
             rehearsal.start()
