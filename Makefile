@@ -111,9 +111,10 @@ soak: java $(INSTALLED) $(KERNELS) ## Run under a steady load for an hour: nothi
 
 # Until morning. The property tests have 1,000 examples where .ci/run has 60, other ones each time.
 .PHONY: nightly
-nightly: java property-nightly campaign soak abuse rehearse-compose ## Run property-nightly, campaign, soak, abuse and rehearse-compose, then every test with new examples and no kernel compiled before
+nightly: java property-nightly campaign soak abuse ## Run property-nightly, campaign, soak and abuse, then every test with new examples and no kernel compiled before, then rehearse-compose
 	HYPOTHESIS_PROFILE=long BMQ_TEST_COLD_KERNELS=1 $(BIN)/pytest --numprocesses $(WORKERS) --timeout 7200 \
 		--ignore tests/property/test_service_machine.py --ignore tests/property/test_join_machine.py $(ARGS)
+	$(MAKE) rehearse-compose ARGS=  # at the end, because it stops on a machine without root or podman
 
 .PHONY: lint
 lint: $(INSTALLED) ## Check style, types, the direction of imports, and words

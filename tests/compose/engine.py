@@ -21,7 +21,8 @@ from tests.brokers import wait_until
 
 COMMAND_LIMIT_SECONDS = 180.0  # for a command that does not build; the service may use 90 s to stop
 BUILD_LIMIT_SECONDS = 3_600.0  # the image compiles every kernel: minutes on two free cores, many more on busy ones
-PROGRAMS = ("podman", "buildah", "runc", "netavark", "iptables", "tini", "debootstrap")
+PROGRAMS = ("podman", "buildah", "runc", "conmon", "netavark", "aardvark-dns", "iptables", "tini", "debootstrap")
+LETTERS_SHOWN = 4_000  # of what a failed command has printed; a build prints much more
 PACKAGES = "podman buildah runc conmon netavark aardvark-dns iptables tini debootstrap"
 
 
@@ -169,7 +170,8 @@ class Engine:
     def _run(self, command: Sequence[str], given: str | None, limit_seconds: float) -> str:
         ran = self._ran(command, given, limit_seconds)
         if ran.returncode != 0:
-            raise EngineError(f"{' '.join(command)} ended with exit code {ran.returncode}:\n{ran.stdout}{ran.stderr}")
+            printed = (ran.stdout + ran.stderr)[-LETTERS_SHOWN:]
+            raise EngineError(f"{' '.join(command)} ended with exit code {ran.returncode}:\n{printed}")
         return ran.stdout
 
     def _ran(

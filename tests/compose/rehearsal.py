@@ -52,7 +52,7 @@ class Rehearsal:
         image of an earlier build would pass for this one. Its layers stay, so nothing is built twice.
         """
         image = self._services["service"]["image"]
-        self._engine.succeeds("untag", image)
+        self._engine.succeeds("untag", image, image)
         self._engine.compose("build", "service", limit_seconds=BUILD_LIMIT_SECONDS)
         assert self._engine.succeeds("image", "exists", image), f"the build made no {image}"
 
