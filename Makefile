@@ -103,15 +103,28 @@ campaign: java $(INSTALLED) $(KERNELS) archive ## Make 100 random faults under l
 abuse: java $(INSTALLED) $(KERNELS) archive ## Measure how much later the events of others come while one tenant does what costs most
 	$(BIN)/python -m tests.abuse $(ARGS)
 
+REHEARSAL := .make/rehearsal
+
+$(REHEARSAL)/.installed: deploy/rehearsal-requirements.txt $(INSTALLED)
+	$(BIN)/python -m venv --clear $(REHEARSAL)
+	$(REHEARSAL)/bin/pip install --quiet --disable-pip-version-check --requirement deploy/rehearsal-requirements.txt
+	@touch $@
+
+# Half an hour at the first time, which makes the images. Needs root, podman and debootstrap.
+.PHONY: rehearse-compose
+rehearse-compose: java $(REHEARSAL)/.installed ## Start docker-compose.yml with podman and images made from packages (ARGS="--remove-images")
+	$(BIN)/python -m tests.compose $(ARGS)
+
 .PHONY: soak
 soak: java $(INSTALLED) $(KERNELS) archive ## Run under a steady load for an hour: nothing may grow (ARGS="--minutes 10 --curves soak.csv")
 	$(BIN)/python -m tests.soak $(ARGS)
 
 # Until morning. The property tests have 1,000 examples where .ci/run has 60, other ones each time.
 .PHONY: nightly
-nightly: java property-nightly campaign soak abuse ## Run property-nightly, campaign, soak and abuse, then every test with new examples and no kernel compiled before
+nightly: java property-nightly campaign soak abuse ## Run property-nightly, campaign, soak and abuse, then every test with new examples and no kernel compiled before, then rehearse-compose
 	HYPOTHESIS_PROFILE=long BMQ_TEST_COLD_KERNELS=1 $(BIN)/pytest --numprocesses $(WORKERS) --timeout 7200 \
 		--ignore tests/property/test_service_machine.py --ignore tests/property/test_join_machine.py $(ARGS)
+	$(MAKE) rehearse-compose ARGS=  # at the end, because it stops on a machine without root or podman
 
 .PHONY: lint
 lint: $(INSTALLED) ## Check style, types, the direction of imports, and words

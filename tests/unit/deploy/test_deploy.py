@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import tomllib
@@ -88,6 +89,21 @@ def test_each_side_is_sent_back_to_the_address_that_it_can_reach() -> None:
     assert advertised["OUTSIDE"] == f"localhost:{ports['OUTSIDE']}"
     assert {door: listeners[door].removeprefix(":") for door in ports} == ports
     assert broker["KAFKA_CONTROLLER_QUORUM_VOTERS"].endswith(listeners["CONTROLLER"])
+
+
+@pytest.mark.parametrize("opened", [True, False])
+def test_the_broker_is_healthy_if_the_port_for_this_machine_is_open(opened: bool) -> None:
+    kind, *check = SERVICES["broker"]["healthcheck"]["test"]
+    port = int(SERVICES["broker"]["ports"][0].rpartition(":")[2])
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        free = server.getsockname()[1]
+        if not opened:
+            server.close()
+        ran = subprocess.run([word.replace(str(port), str(free)) for word in check], capture_output=True, timeout=30)
+
+    assert kind == "CMD"
+    assert str(port) in check[-1]
+    assert (ran.returncode == 0) == opened
 
 
 def test_the_state_outlives_the_container() -> None:
