@@ -102,7 +102,8 @@ def measure(browser: Any, address: str, minutes: float) -> None:
     session = browser.new_cdp_session(page)
     session.send("Performance.enable")
     page.evaluate(OBSERVE)
-    inputs, heaps = [], []
+    inputs: list[float] = []
+    heaps: list[float] = []
     started = time.monotonic()
     print("seconds,slowest_input_ms,heap_mb,readings_line", flush=True)
     while time.monotonic() - started < minutes * 60:

@@ -82,7 +82,11 @@ function build(): void {
 
   function showTab(name: Tab): void {
     tab = name;
-    editor.element.hidden = true;
+    if (editor.isOpen) {
+      editor.element.hidden = true;
+      draw?.edit(null, () => undefined);
+      chart.edit(null, () => undefined);
+    }
     for (const [one, { element }] of Object.entries(panels)) {
       element.hidden = one !== name;
       element.id = `panel-${one}`;

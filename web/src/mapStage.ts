@@ -184,7 +184,7 @@ export class MapStage {
 
   /** Selects the smallest region at a place of the screen. */
   private pick(x: number, y: number): void {
-    if (this.draft) return;
+    if (this.draft || this.element.classList.contains("drawing")) return;
     const [px, py] = this.unproject(x, y);
     let best: { id: string; size: number } | null = null;
     for (const [id, { left, right, low, high }] of this.extents) {

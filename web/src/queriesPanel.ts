@@ -7,6 +7,18 @@ import { asDefinition, type Details } from "./protocol";
 import type { Query, Store } from "./store";
 
 const MOST_ROWS = 400;
+
+type Order = (a: Query, b: Query) => number;
+
+const NAMES = new Intl.Collator("en", { numeric: true });
+const byId: Order = (a, b) => NAMES.compare(a.id, b.id);
+const kindOf = (query: Query): string => asDefinition(query.definition)?.kind ?? "";
+const ORDERS: { name: string; order: Order }[] = [
+  { name: "Query", order: byId },
+  { name: "Kind", order: (a, b) => NAMES.compare(kindOf(a), kindOf(b)) || byId(a, b) },
+  { name: "Inside", order: (a, b) => b.members - a.members || byId(a, b) },
+  { name: "Events/min", order: (a, b) => b.perMinute - a.perMinute || byId(a, b) },
+];
 const DETAILS_EVERY_MS = 2000;
 
 export interface QueryActions {
@@ -23,6 +35,8 @@ export class QueriesPanel {
   private readonly listView: HTMLElement;
   private readonly detailView = h("div", { class: "detail", hidden: true });
   private readonly parts = new Map<string, { row: HTMLElement; cells: HTMLElement[] }>();
+  private readonly heads: HTMLElement[];
+  private order: Order = byId;
   private needle = "";
   private details: Details | null = null;
   private shownDetails = "";
@@ -41,13 +55,19 @@ export class QueriesPanel {
       },
     });
     const create = h("button", { type: "button", class: "primary", onclick: () => actions.create() }, "New query");
-    const head = ["Query", "Kind", "Inside", "Events/min"].map((name, i) => h("th", { scope: "col", class: i > 1 ? "number" : null }, name));
+    this.heads = ORDERS.map(({ name, order }, i) =>
+      h(
+        "th",
+        { scope: "col", class: i > 1 ? "number" : null },
+        h("button", { type: "button", class: "link", title: `Order by ${name}`, onclick: () => this.setOrder(order) }, name),
+      ),
+    );
     this.listView = h(
       "div",
       {},
       h("div", { class: "filter" }, search, create),
       this.note,
-      h("table", { class: "queries" }, h("caption", { class: "unseen" }, "Registered queries"), h("thead", {}, h("tr", {}, ...head)), this.body),
+      h("table", { class: "queries" }, h("caption", { class: "unseen" }, "Registered queries"), h("thead", {}, h("tr", {}, ...this.heads)), this.body),
     );
     this.element = h("section", { class: "panel-body" }, this.listView, this.detailView);
     store.on("setup", () => (create.hidden = Boolean(store.setup?.read_only)));
@@ -70,10 +90,18 @@ export class QueriesPanel {
     else this.showList();
   }
 
+  private setOrder(order: Order): void {
+    this.order = order;
+    this.heads.forEach((head, i) => head.setAttribute("aria-sort", ORDERS[i]?.order === order ? (i < 2 ? "ascending" : "descending") : "none"));
+    this.showList();
+  }
+
   private showList(): void {
     const found = [...this.store.queries.values()].filter(({ id }) => id.includes(this.needle));
-    found.sort((a, b) => b.perMinute - a.perMinute || b.members - a.members || (a.id < b.id ? -1 : 1));
+    found.sort(this.order);
     const shown = found.slice(0, MOST_ROWS);
+    // A row that moves away under the pointer, or with the focus in it, cannot be used.
+    const keepOrder = this.body.matches(":hover, :focus-within");
     const kept = new Set(shown.map(({ id }) => id));
     for (const [id, { row }] of this.parts) {
       if (kept.has(id)) continue;
@@ -88,7 +116,7 @@ export class QueriesPanel {
       texts.forEach((text, k) => cells[k] && setText(cells[k], text));
       row.className = state;
       row.title = state;
-      if (this.body.children[i] !== row) this.body.insertBefore(row, this.body.children[i] ?? null);
+      if (this.body.children[i] !== row && !(keepOrder && row.isConnected)) this.body.insertBefore(row, this.body.children[i] ?? null);
     });
     const more = found.length - shown.length;
     const none = this.needle ? "No query has such an id." : "No query is registered. Draw one on the map, or use New query.";

@@ -68,8 +68,8 @@ export class QueryEditor {
     control.readOnly = !isNew;
     setText(this.title, isNew ? "New query" : `Edit ${id}`);
     setText(this.submit, isNew ? "Put query" : "Put new version");
-    this.rebuild({ ...(asDefinition(definition) ?? { kind: "border", feed: this.store.feed }) });
     this.element.hidden = false;
+    this.rebuild({ ...(asDefinition(definition) ?? { kind: "border", feed: this.store.feed }) });
     if (isNew) {
       control.focus();
       control.select();

@@ -7,6 +7,7 @@ import { extentOf, polygonsOf } from "./regions";
 
 export const MOST_EVENTS = 3000;
 const MOST_DEAD = 200;
+const ARRIVAL_MS = 8000;
 const LONGEST_HISTORY = 900; // readings of a stream that the chart can show
 const MOST_POINTS = 1_500_000; // of all histories together, some 24 MB
 
@@ -162,6 +163,8 @@ export class Store {
   connected = false;
   feed = "";
   selected: string | null = null;
+  private selectedAt = 0;
+  private wasThere = false;
   private readonly listeners = new Map<Topic, Set<() => void>>();
   private readonly eventListeners = new Set<(events: ShownEvent[]) => void>();
 
@@ -211,7 +214,7 @@ export class Store {
     this.missed += update.missed;
     if (update.dead.length) this.dead = [...this.dead, ...update.dead].slice(-MOST_DEAD);
     if (update.health) this.health = update.health;
-    if (this.selected !== null && !this.queries.has(this.selected)) this.select(null);
+    this.keepSelection(now);
     if (update.queries.length || update.gone.length) this.emit("queries");
     if (Object.keys(update.feeds).length) this.emit("streams");
     if (update.events.length) {
@@ -230,6 +233,8 @@ export class Store {
   select(id: string | null): void {
     if (this.selected === id) return;
     this.selected = id;
+    this.selectedAt = performance.now();
+    this.wasThere = id !== null && this.queries.has(id);
     this.emit("selection");
   }
 
@@ -246,6 +251,13 @@ export class Store {
 
   queriesOf(feed: string): Query[] {
     return [...this.queries.values()].filter((query) => (query.definition as { feed?: unknown } | null)?.feed === feed);
+  }
+
+  /** A query that was just put comes with one of the next updates; one that was there and is gone is deleted. */
+  private keepSelection(now: number): void {
+    if (this.selected === null) return;
+    if (this.queries.has(this.selected)) this.wasThere = true;
+    else if (this.wasThere || now - this.selectedAt > ARRIVAL_MS) this.select(null);
   }
 
   private regionExtent(feed: FeedStreams): Extent | null {

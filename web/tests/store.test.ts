@@ -89,6 +89,16 @@ describe("the rest", () => {
     expect([store.queries.size, store.selected]).toEqual([0, null]);
   });
 
+  test("a query that was just put stays selected until it comes", () => {
+    const store = began();
+    const now = performance.now();
+    store.select("q");
+    store.apply(update({ counts: [] }), now);
+    expect(store.selected).toBe("q");
+    store.apply(update({ counts: [] }), now + 60_000);
+    expect(store.selected).toBeNull();
+  });
+
   test("events are bounded, the newest stay", () => {
     const store = began();
     for (let n = 0; n < 10; n += 1) store.apply(update({ events: Array.from({ length: 400 }, (_, k) => event(n * 400 + k)) }), 0);

@@ -3,7 +3,6 @@
 import secrets
 import signal
 import threading
-import webbrowser
 from typing import Annotated
 
 import typer
@@ -43,6 +42,7 @@ def view(
     """Serve a page with live maps, charts, queries and the service's health, until Ctrl-C."""
     from bmq.view.figures import MetricsPlace
     from bmq.view.live_page import PageOptions, live_page
+    from bmq.view.open_browser import open_browser
     from bmq.view.page_guard import LOOPBACK
 
     target = find_target(config, bootstrap)
@@ -61,5 +61,5 @@ def view(
     with live_page(target.config, target.servers, options, metrics) as address:
         typer.echo(f"The page is at {address}  Ctrl-C ends it.")
         if opens:
-            webbrowser.open(address)
+            open_browser(address)
         asked.wait()

@@ -3,7 +3,6 @@
 import tempfile
 import threading
 import time
-import webbrowser
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -24,6 +23,7 @@ from bmq.demo.generated_streams import Stocks, Vehicles, World
 from bmq.errors import ServiceError
 from bmq.view.figures import Figures, MetricsPlace, scrape
 from bmq.view.live_page import PageOptions, live_page
+from bmq.view.open_browser import open_browser
 
 REPLY_LIMIT_SECONDS = 120.0  # for all queries; the first batch may have to compile the kernels
 
@@ -107,7 +107,7 @@ def run(scene: Scene, rate: float, seconds: float | None, page: PageOptions | No
             address = stack.enter_context(live_page(load_config(config), servers, page, place))
             print(f"The page is at {address}", flush=True)
             if opens:
-                webbrowser.open(address)
+                open_browser(address)
         _show(scene, service, metrics_port, latest, seconds)  # 3
 
 

@@ -146,6 +146,9 @@ def _listen(options: PageOptions) -> socket.socket:
 def _served(page: PageServer, listener: socket.socket) -> Iterator[None]:
     settings = uvicorn.Config(
         page.app,
+        http="h11",
+        ws="none",
+        loop="asyncio",
         log_level="warning",
         access_log=False,
         server_header=False,

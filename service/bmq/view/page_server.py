@@ -134,7 +134,10 @@ class _WithHeaders:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(self._headers)
+                headers = MutableHeaders(scope=message)
+                headers.update(self._headers)
+                # A browser asks each time whether a file has changed: after an upgrade it must not mix two versions.
+                headers.setdefault("Cache-Control", "no-cache")
             await send(message)
 
         await self._app(scope, receive, send_with_headers)
