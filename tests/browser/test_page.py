@@ -136,7 +136,7 @@ def test_a_vertex_that_is_dragged_becomes_a_new_version(page: Any, stage: Stage)
     put(stage, "dragged", SQUARE)
     detail = open_query(page, "dragged")
     first = detail.locator(".state").inner_text()
-    detail.get_by_role("button", name="Edit").click()
+    detail.get_by_role("button", name="Edit", exact=True).click()
     page.wait_for_timeout(900)  # the map goes to the region
     handle = page.get_by_role("button", name=re.compile("^vertex 3 of 4"))
     box = handle.bounding_box()
@@ -261,7 +261,7 @@ def test_everything_that_can_be_used_has_a_name(page: Any, stage: Stage) -> None
         assert page.evaluate(UNNAMED) == []
     open_query(page, "named")
     assert page.evaluate(UNNAMED) == []
-    page.locator(".detail").get_by_role("button", name="Edit").click()
+    page.locator(".detail").get_by_role("button", name="Edit", exact=True).click()
     page.locator("details summary", has_text="More options").click()
     assert page.evaluate(UNNAMED) == []
     page.get_by_role("tab", name="Queries").focus()
@@ -277,7 +277,7 @@ def test_on_a_narrow_screen_nothing_is_cut_off(page: Any, stage: Stage) -> None:
     for tab in ("Events", "Queries", "Health"):
         page.get_by_role("tab", name=tab).click()
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    open_query(page, "narrow").get_by_role("button", name="Edit").click()
+    open_query(page, "narrow").get_by_role("button", name="Edit", exact=True).click()
 
     stage_box, panel_box = page.locator(".stage").bounding_box(), page.locator(".panel").bounding_box()
     assert stage_box["width"] == panel_box["width"] == 390
@@ -294,7 +294,7 @@ def test_prices_are_lines_and_a_dragged_border_is_a_new_version(page: Any, stage
         stage.read("stocks", "AAPL", price=price)
     expect(event(page, "AAPL left forties")).to_have_count(1)
     expect(page.locator(".chip")).to_have_text(re.compile("AAPL"))
-    open_query(page, "forties").get_by_role("button", name="Edit").click()
+    open_query(page, "forties").get_by_role("button", name="Edit", exact=True).click()
     handle = page.get_by_role("button", name=re.compile("^upper border"))
     expect(handle).to_be_visible()
     handle.focus()

@@ -11,6 +11,7 @@ const FLASH_MS = 1600;
 const MOST_FLASHES = 250;
 const MOST_MOVING = 4000; // more streams jump with each update: to draw them in every frame would cost too much
 const FRAME_MS = 33;
+const GRID_PIXELS = 130;
 
 interface Flash {
   u: number;
@@ -62,6 +63,7 @@ export class StreamLayer {
     const [u0, v0] = DEGREES.toSquare(lng, lat);
     const size = 512 * 2 ** this.stage.map.getZoom();
     const view = { width, height, u0, v0, size, copies: copiesOf(feed, u0, size, width) };
+    if (!feed.setup.lonlat) this.drawGrid(context, feed, width, height);
     this.drawStreams(context, feed, view, now);
     this.drawFlashes(context, view, now);
     this.drawLabels(context);
@@ -126,6 +128,32 @@ export class StreamLayer {
       context.fillStyle = inside ? "#ffb454" : "rgba(150, 190, 226, .88)";
       context.fill(dots);
     }
+  }
+
+  /** A plane has no land: lines at round numbers say where one is. */
+  private drawGrid(context: CanvasRenderingContext2D, feed: FeedStreams, width: number, height: number): void {
+    const [[left, top], [right, bottom]] = [this.stage.unproject(0, 0), this.stage.unproject(width, height)];
+    const step = roundStep(((right - left) / width) * GRID_PIXELS);
+    const [xName, yName] = feed.setup.dimensions;
+    context.font = "11px system-ui, sans-serif";
+    context.fillStyle = "#64798f";
+    context.strokeStyle = "rgba(120, 150, 185, .11)";
+    context.lineWidth = 1;
+    context.textAlign = "left";
+    context.beginPath();
+    for (let x = Math.ceil(left / step) * step; x < right; x += step) {
+      const [at] = this.stage.project([x, top]);
+      context.moveTo(Math.round(at) + 0.5, 0);
+      context.lineTo(Math.round(at) + 0.5, height);
+      context.fillText(`${xName} ${Number(x.toPrecision(8))}`, at + 4, height - 6);
+    }
+    for (let y = Math.ceil(bottom / step) * step; y < top; y += step) {
+      const [, at] = this.stage.project([left, y]);
+      context.moveTo(0, Math.round(at) + 0.5);
+      context.lineTo(width, Math.round(at) + 0.5);
+      context.fillText(`${yName} ${Number(y.toPrecision(8))}`, 56, at - 4);
+    }
+    context.stroke();
   }
 
   private drawFlashes(context: CanvasRenderingContext2D, view: View, now: number): void {
@@ -199,6 +227,12 @@ interface View {
   v0: number;
   size: number;
   copies: number[];
+}
+
+/** Returns the smallest of 1, 2 and 5 times a power of ten that is not below a number. */
+export function roundStep(least: number): number {
+  const power = 10 ** Math.floor(Math.log10(least));
+  return power * (least <= power ? 1 : least <= 2 * power ? 2 : least <= 5 * power ? 5 : 10);
 }
 
 function copiesOf(feed: FeedStreams, u0: number, size: number, width: number): number[] {
