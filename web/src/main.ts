@@ -184,13 +184,15 @@ function build(): void {
   };
   const showStage = (): void => {
     const dimensions = store.current?.setup.dimensions.length ?? 0;
-    if (map) map.element.hidden = dimensions !== 2;
+    const isMap = dimensions === 2 && Boolean(store.current?.projection);
+    if (map) map.element.hidden = !isMap;
     chart.element.hidden = dimensions !== 1;
-    tools.hidden = dimensions !== 2;
+    tools.hidden = !isMap;
     for (const button of [...tools.children].slice(0, 3)) (button as HTMLElement).hidden = Boolean(store.setup?.read_only);
-    noStage.hidden = dimensions === 1 || dimensions === 2;
-    setText(noStage, `A feed of ${dimensions} dimensions has no map and no chart. Its queries and events are in the panel.`);
-    if (dimensions !== 2) draw?.cancel();
+    noStage.hidden = dimensions === 1 || isMap;
+    const none = `A feed of ${dimensions} dimensions has no map and no chart. Its queries and events are in the panel.`;
+    setText(noStage, dimensions === 2 ? "No reading of this feed has come yet. The first one lays out the map." : none);
+    if (!isMap) draw?.cancel();
     for (const input of feeds.querySelectorAll("input")) input.checked = input.value === store.feed;
     map?.refresh(true);
     chart.refresh();
@@ -234,6 +236,7 @@ function build(): void {
   store.on("streams", () => {
     if (store.current?.setup.dimensions.length === 1) chart.refresh();
     else {
+      if (map?.element.hidden && store.current?.projection) showStage();
       map?.refresh();
       if ((map?.feed?.n ?? 0) > 4000) map?.layer.draw();
     }

@@ -94,7 +94,7 @@ export class MapStage {
     if (!feed?.projection) return;
     const options = { animate, padding: 48, duration: 500 };
     if (feed.setup.lonlat) this.map.easeTo({ center: [12, 24], zoom: this.wholeWorld(), ...options, padding: 0 });
-    else this.fit(feed.extent, options);
+    else this.fit(feed.measure(this.store.regionExtent(feed)) ?? feed.extent, options);
   }
 
   showRegion(region: Region): void {

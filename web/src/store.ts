@@ -66,9 +66,8 @@ export class FeedStreams {
     return this.slots.get(id);
   }
 
-  /** Lays a plane into the map, once it is known how large it is. */
-  layOut(regions: Extent | null): void {
-    if (this.projection || this.setup.dimensions.length !== 2) return;
+  /** Returns what holds the regions and all streams of a plane; null if there is nothing. */
+  measure(regions: Extent | null): Extent | null {
     const [xs, ys] = this.values;
     const extent = regions ? { ...regions } : { left: Infinity, right: -Infinity, low: Infinity, high: -Infinity };
     for (let slot = 0; slot < this.n; slot += 1) {
@@ -79,13 +78,21 @@ export class FeedStreams {
       extent.low = Math.min(extent.low, y);
       extent.high = Math.max(extent.high, y);
     }
-    if (!Number.isFinite(extent.left)) return;
+    if (!Number.isFinite(extent.left)) return null;
     if (extent.right === extent.left && extent.high === extent.low) {
       extent.left -= 50;
       extent.right += 50;
       extent.low -= 50;
       extent.high += 50;
     }
+    return extent;
+  }
+
+  /** Lays a plane into the map, once it is known how large it is. */
+  layOut(regions: Extent | null): void {
+    if (this.projection || this.setup.dimensions.length !== 2) return;
+    const extent = this.measure(regions);
+    if (!extent) return;
     this.extent = extent;
     this.projection = planeProjection(extent);
     this.place({ slots: [...Array(this.n).keys()], values: [], times: [], inside: [], born: {} }, 0);
@@ -165,6 +172,7 @@ export class Store {
   selected: string | null = null;
   private selectedAt = 0;
   private wasThere = false;
+  private isChosen = false;
   private readonly listeners = new Map<Topic, Set<() => void>>();
   private readonly eventListeners = new Set<(events: ShownEvent[]) => void>();
 
@@ -215,6 +223,7 @@ export class Store {
     if (update.dead.length) this.dead = [...this.dead, ...update.dead].slice(-MOST_DEAD);
     if (update.health) this.health = update.health;
     this.keepSelection(now);
+    this.leaveEmptyFeed();
     if (update.queries.length || update.gone.length) this.emit("queries");
     if (Object.keys(update.feeds).length) this.emit("streams");
     if (update.events.length) {
@@ -239,6 +248,7 @@ export class Store {
   }
 
   show(feed: string): void {
+    this.isChosen = true;
     if (this.feed === feed) return;
     this.feed = feed;
     this.emit("selection");
@@ -260,7 +270,17 @@ export class Store {
     else if (this.wasThere || now - this.selectedAt > ARRIVAL_MS) this.select(null);
   }
 
-  private regionExtent(feed: FeedStreams): Extent | null {
+  /** Until somebody chooses a feed, the page shows one that has streams. */
+  private leaveEmptyFeed(): void {
+    if (this.isChosen || !this.setup || this.current?.n !== 0) return;
+    const filled = Object.entries(this.setup.feeds).filter(([name]) => this.feeds.get(name)?.n);
+    const better = preferred({ ...this.setup, feeds: Object.fromEntries(filled) });
+    if (!better) return;
+    this.feed = better;
+    this.emit("selection");
+  }
+
+  regionExtent(feed: FeedStreams): Extent | null {
     if (feed.setup.dimensions.length !== 2 || feed.setup.lonlat) return null;
     const nowhere = { left: NaN, right: NaN, low: NaN, high: NaN };
     const polygons = this.queriesOf(feed.name).flatMap((query) => {

@@ -78,6 +78,17 @@ describe("the rest", () => {
     expect(began().feed).toBe("ships");
   });
 
+  test("a feed without streams is left for one with streams, unless somebody chose it", () => {
+    const feeds = { stocks: { slots: [0], values: [[1]], times: [1], inside: [0], born: { 0: "A" } } };
+    const store = began();
+    store.apply(update({ feeds }), 0);
+    expect(store.feed).toBe("stocks");
+    const other = began();
+    other.show("cars");
+    other.apply(update({ feeds }), 0);
+    expect(other.feed).toBe("cars");
+  });
+
   test("counts stay when a definition changes, and a deleted query is selected no longer", () => {
     const store = began();
     const query = { id: "q", definition: {}, version: 1, status: "accepted", error: null };
