@@ -62,6 +62,23 @@ cluster: java $(INSTALLED) ## Run the service on a Spark cluster of this machine
 demo: java $(INSTALLED) ## Show generated streams live (FEED=vehicles or stocks)
 	$(BIN)/bmq demo $(FEED)
 
+.PHONY: view
+view: java $(INSTALLED) ## Show the live page: its own Kafka, the service, planes, vehicles and stocks (FEED=flights: planes alone)
+	$(BIN)/bmq demo $(if $(filter command line,$(origin FEED)),$(FEED),all) --open
+
+# The built page is in the repository, so only those who change web/ need node.
+.PHONY: web
+web: web/node_modules/.package-lock.json ## Check the sources of the page in web/, and build it (needs node 20 and npm)
+	cd web && npm run --silent types && npm run --silent check && npm test --silent && npm run --silent build
+
+.PHONY: web-check
+web-check: web/node_modules/.package-lock.json ## Check the sources of the page: types, tests, and that the built files are these
+	cd web && npm run --silent check && npm test --silent && npx vite build --outDir ../.make/static --logLevel warn
+	diff --recursive --exclude sources.sha256 --exclude licences.txt .make/static service/bmq/view/static
+
+web/node_modules/.package-lock.json: web/package-lock.json
+	cd web && npm ci --no-audit --no-fund
+
 # Before the workers start, since each of them would compile the same kernels.
 KERNELS := .make/kernels.json
 $(KERNELS): $(INSTALLED) $(wildcard service/bmq/kernels/*.py service/bmq/kernels/*/*.py)
@@ -77,6 +94,14 @@ archive: java $(KERNELS)
 .PHONY: test
 test: java $(INSTALLED) $(KERNELS) archive ## Run every test (ARGS="-k name" for some of them)
 	$(BIN)/pytest --numprocesses $(WORKERS) --durations 25 --durations-min 20 $(ARGS)
+
+.PHONY: test-browser
+test-browser: java $(INSTALLED) ## Test the live page in a Chromium (Debian: apt install chromium; BMQ_TEST_CHROMIUM=path)
+	$(BIN)/pytest -m browser tests/browser $(ARGS)
+
+.PHONY: screenshots
+screenshots: java $(INSTALLED) ## Make the pictures of the page that the README shows, in a Chromium
+	$(BIN)/python -m tests.browser.screenshots
 
 # A compiled kernel neither checks an index nor warns of an overflow; plain Python does both. A warning fails no test,
 # because hashes overflow on purpose and ranks multiply infinity by 0. Not here: tests of trackings, whose kernels read
@@ -220,5 +245,5 @@ lock: ## Pin the newest versions that pyproject.toml allows in requirements.lock
 
 .PHONY: clean
 clean: ## Remove the environment, caches and the data of local runs
-	rm -rf $(VENV) .make var build dist spark-warehouse .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .make web/node_modules var build dist spark-warehouse .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find service bench tests deploy -name __pycache__ -prune -exec rm -rf {} +

@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 from bmq.broker.ports import free_ports, require_free
 from bmq.cli import app
-from bmq.demo.figures import Figures, scrape
 from bmq.job.service import FEED_PARTITIONS
+from bmq.view.figures import Figures, MetricsPlace, scrape
 from tests.brokers import wait_until
 from tests.ledger_check import must_be_whole
 
@@ -83,7 +83,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("serve")
     process, config, log, port = start_serve(folder)
     try:
-        wait_for(lambda: (scrape(port) or Figures()).up, process, log, START_LIMIT_SECONDS)
+        wait_for(lambda: (scrape(MetricsPlace(port)) or Figures()).up, process, log, START_LIMIT_SECONDS)
         address = re.search(r"its own at (\S+:\d+)", log.read_text())
         assert address is not None
         yield Served(process, address[1], config, port, log)
@@ -115,11 +115,11 @@ def test_a_query_put_by_command_line_gives_events_and_figures(served: Served) ->
     assert [(event["sign"], event["value"]["price"]) for event in crossings] == [("+", 45.0), ("-", 55.0)]
 
     def counted() -> bool:
-        figures = scrape(served.metrics_port) or Figures()
+        figures = scrape(MetricsPlace(served.metrics_port)) or Figures()
         return (figures.readings, figures.events, figures.queries, figures.streams) == (4, 2, 1, 1)
 
     wait_for(counted, served.process, served.log, LIMIT_SECONDS)
-    assert (scrape(served.metrics_port) or Figures()).latency_at(1.0) is not None
+    assert (scrape(MetricsPlace(served.metrics_port)) or Figures()).latency_at(1.0) is not None
     with urlopen(f"http://127.0.0.1:{served.metrics_port}/metrics", timeout=5) as response:
         lags = re.findall(
             r'^bmq_input_lag_records\{feed="stocks",partition="\d"\} (.+)$', response.read().decode(), re.M
@@ -165,7 +165,7 @@ def test_a_service_whose_jvm_stands_still_or_dies_ends_with_the_reason(
 ) -> None:
     process, _, log, port = start_serve(tmp_path, batch_timeout="30s")
     try:
-        wait_for(lambda: (scrape(port) or Figures()).up, process, log, START_LIMIT_SECONDS)
+        wait_for(lambda: (scrape(MetricsPlace(port)) or Figures()).up, process, log, START_LIMIT_SECONDS)
         os.kill(jvm_of(process), number)
 
         assert process.wait(LIMIT_SECONDS) == 1

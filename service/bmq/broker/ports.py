@@ -27,6 +27,15 @@ def require_free(port: int) -> None:
             ) from error
 
 
+def is_free(port: int) -> bool:
+    """Return whether a server can listen on ``port`` now."""
+    try:
+        require_free(port)
+    except SetupError:
+        return False
+    return True
+
+
 def free_ports(count: int) -> list[int]:
     """Return ``count`` different ports that are free now; another program may use one of them at any time."""
     probes = [socket.create_server((HOST, 0)) for _ in range(count)]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bmq.broker.broker import Broker
-from bmq.broker.ports import require_free
+from bmq.broker.ports import is_free
 from bmq.cli.log_lines import log_to_stderr
 from bmq.cli.target import BROKER_PORT, USUAL_CONFIG
 from bmq.config import load_config
@@ -116,16 +116,8 @@ def _kafka(bootstrap_servers: str | None) -> Iterator[str]:
         yield bootstrap_servers
         return
     # The usual port, so that `bmq query` in another terminal finds it.
-    port = BROKER_PORT if _is_free(BROKER_PORT) else None
+    port = BROKER_PORT if is_free(BROKER_PORT) else None
     with Broker(BROKER_FOLDER, port) as kafka:
         hint = "" if port else f" (port {BROKER_PORT} is taken; clients need --bootstrap {kafka.bootstrap_servers})"
         _log.info("No Kafka is configured, so the service runs its own at %s%s.", kafka.bootstrap_servers, hint)
         yield kafka.bootstrap_servers
-
-
-def _is_free(port: int) -> bool:
-    try:
-        require_free(port)
-    except SetupError:
-        return False
-    return True

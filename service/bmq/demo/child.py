@@ -4,14 +4,14 @@ import json
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from bmq.broker.child_process import Watched
-from bmq.demo.figures import scrape
 from bmq.demo.generated_streams import World
 from bmq.errors import SetupError
+from bmq.view.figures import MetricsPlace, scrape
 
 START_LIMIT_SECONDS = 180.0  # Spark takes 10 to 20; the first start ever also compiles the kernels
 STOP_LIMIT_SECONDS = 60.0
@@ -19,15 +19,20 @@ POLL_SECONDS = 0.2
 LOG_LINES_SHOWN = 15
 
 
-def write_config(folder: Path, world: World, servers: str, metrics_port: int) -> Path:
+def write_config(folder: Path, worlds: Sequence[World], servers: str, metrics_port: int) -> Path:
     """Write the service's configuration into ``folder`` and return its path."""
     tables: dict[str, dict[str, object]] = {
         "kafka": {"bootstrap_servers": servers},
-        f"feeds.{world.feed}": {
-            "topic": world.feed,
-            "stream_id": world.id_field,
-            "event_time": "ts",
-            "dimensions": list(world.dimensions),
+        "topics": {"membership": "bmq.membership"},
+        **{
+            f"feeds.{world.feed}": {
+                "topic": world.feed,
+                "stream_id": world.id_field,
+                "event_time": "ts",
+                "dimensions": list(world.dimensions),
+                "space": world.space,
+            }
+            for world in worlds
         },
         "job": {"checkpoint": str(folder / "checkpoint"), "shards": 2, "starting_offsets": "earliest"},
         "metrics": {"port": metrics_port},
@@ -71,7 +76,7 @@ class ServiceProcess:
         deadline = time.monotonic() + START_LIMIT_SECONDS
         while time.monotonic() < deadline:
             self.check()
-            figures = scrape(self._metrics_port)
+            figures = scrape(MetricsPlace(self._metrics_port))
             if figures is not None and figures.up:
                 return
             time.sleep(POLL_SECONDS)
@@ -94,9 +99,9 @@ class ServiceProcess:
 
 
 @contextmanager
-def running_service(folder: Path, world: World, servers: str, metrics_port: int) -> Iterator[ServiceProcess]:
+def running_service(config: Path, metrics_port: int) -> Iterator[ServiceProcess]:
     """Yield the service when it runs; stop it afterwards."""
-    service = ServiceProcess(write_config(folder, world, servers, metrics_port), metrics_port)
+    service = ServiceProcess(config, metrics_port)
     try:
         service.wait_until_up()
         yield service

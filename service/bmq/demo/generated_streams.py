@@ -25,6 +25,7 @@ class World(ABC):
     feed: ClassVar[str]
     id_field: ClassVar[str]
     dimensions: ClassVar[tuple[str, ...]]
+    space: ClassVar[str] = "plane"
     ids: tuple[str, ...]
 
     @abstractmethod

@@ -4,7 +4,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +13,17 @@ from bmq.broker.broker import Broker
 from bmq.broker.ports import free_ports
 from bmq.client import Client
 from bmq.client.messages import Event, JoinEvent
-from bmq.demo.child import ServiceProcess, running_service
+from bmq.config import load_config
+from bmq.demo.board import SHOWN_CROSSINGS, describe, make_view
+from bmq.demo.child import ServiceProcess, running_service, write_config
 from bmq.demo.demo_queries import Definition, stock_queries, vehicle_queries
 from bmq.demo.feeder import Feeder
-from bmq.demo.figures import Figures, scrape
+from bmq.demo.flights import Flights, flight_queries
 from bmq.demo.generated_streams import Stocks, Vehicles, World
-from bmq.demo.view import SHOWN_CROSSINGS, describe, make_view
 from bmq.errors import ServiceError
+from bmq.view.figures import Figures, MetricsPlace, scrape
+from bmq.view.live_page import PageOptions, live_page
+from bmq.view.open_browser import open_browser
 
 REPLY_LIMIT_SECONDS = 120.0  # for all queries; the first batch may have to compile the kernels
 
@@ -32,26 +36,46 @@ class Scene:
     """The contents of a demo."""
 
     title: str
-    world: World
+    worlds: Sequence[World]
     queries: Mapping[str, Definition]
+
+    def shares(self, rate: float) -> list[float]:
+        """Return the readings a second of each world, so that all streams have equally many."""
+        total = sum(len(world.ids) for world in self.worlds)
+        return [rate * len(world.ids) / total for world in self.worlds]
 
 
 def stocks_scene(seed: int) -> Scene:
     """Return prices of 2,000 symbols, price bands and alerts."""
     stocks = Stocks(seed=seed)
-    return Scene("Stocks: prices cross bands", stocks, stock_queries(stocks))
+    return Scene("Stocks: prices cross bands", [stocks], stock_queries(stocks))
 
 
 def vehicles_scene(seed: int) -> Scene:
     """Return vehicles on a street grid, garages and shops."""
-    return Scene("Vehicles: who enters and leaves garages and shops", Vehicles(seed=seed), vehicle_queries(seed))
+    return Scene("Vehicles: who enters and leaves garages and shops", [Vehicles(seed=seed)], vehicle_queries(seed))
 
 
-def run(scene: Scene, rate: float, seconds: float | None) -> None:
+def flights_scene(seed: int) -> Scene:
+    """Return planes that fly between cities, the areas around these, and some large ones."""
+    return Scene("Flights: planes cross areas, 60 times faster than real ones", [Flights(seed=seed)], flight_queries())
+
+
+def whole_scene(seed: int) -> Scene:
+    """Return a smaller one of each: planes, vehicles and stocks."""
+    flights, vehicles, stocks = Flights(seed=seed), Vehicles(1_500, seed), Stocks(300, seed)
+    queries = flight_queries() | vehicle_queries(seed) | stock_queries(stocks)
+    return Scene("Flights, vehicles and stocks", [flights, vehicles, stocks], queries)
+
+
+SCENES = {"flights": flights_scene, "vehicles": vehicles_scene, "stocks": stocks_scene, "all": whole_scene}
+
+
+def run(scene: Scene, rate: float, seconds: float | None, page: PageOptions | None, *, opens: bool) -> None:
     """Run the demo and print a summary at its end.
 
     1. Start Kafka and the service, with all their data in a temporary folder.
-    2. Start to read events, register the queries, and start to publish readings.
+    2. Start to read events, register the queries, and start to publish readings and to serve the page.
     3. Show the state until the time is over or Ctrl-C.
     4. Stop everything in the reverse order, also after a failure.
 
@@ -59,6 +83,8 @@ def run(scene: Scene, rate: float, seconds: float | None) -> None:
     ----------
     rate : readings a second.
     seconds : how long readings are published; None: until Ctrl-C.
+    page : how the page is served; None: without a page.
+    opens : whether a browser shows the page.
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bmq-demo-")))  # 1
@@ -66,14 +92,22 @@ def run(scene: Scene, rate: float, seconds: float | None) -> None:
         servers = stack.enter_context(Broker(folder / "kafka", progress=print)).bootstrap_servers
         print("Starting the service; Spark takes 10 to 20 seconds ...", flush=True)
         (metrics_port,) = free_ports(1)
-        service = stack.enter_context(running_service(folder, scene.world, servers, metrics_port))
+        config = write_config(folder, scene.worlds, servers, metrics_port)
+        service = stack.enter_context(running_service(config, metrics_port))
         client = stack.enter_context(Client(servers))
         latest = _watch(client.events())  # 2
         print(f"Registering {len(scene.queries)} queries ...", flush=True)
         _register(client, scene.queries)
-        feeder = Feeder({"bootstrap.servers": servers}, scene.world, rate)
-        feeder.start()
-        stack.callback(feeder.stop)
+        for world, share in zip(scene.worlds, scene.shares(rate), strict=True):
+            feeder = Feeder({"bootstrap.servers": servers}, world, share)
+            feeder.start()
+            stack.callback(feeder.stop)
+        if page is not None:
+            place = MetricsPlace(metrics_port)
+            address = stack.enter_context(live_page(load_config(config), servers, page, place))
+            print(f"The page is at {address}", flush=True)
+            if opens:
+                open_browser(address)
         _show(scene, service, metrics_port, latest, seconds)  # 3
 
 
@@ -99,14 +133,14 @@ def _watch(events: Iterator[Event | JoinEvent]) -> deque[str]:
 def _show(scene: Scene, service: ServiceProcess, metrics_port: int, latest: deque[str], seconds: float | None) -> None:
     """Show the state repeatedly; at the end, print the totals in one line."""
     started = time.monotonic()
-    first = scrape(metrics_port) or Figures()
+    first = scrape(MetricsPlace(metrics_port)) or Figures()
     seen = deque([(started, first)])
     try:
         with make_view(scene.title) as view:
             while seconds is None or time.monotonic() - started < seconds:
                 time.sleep(view.refresh_seconds)
                 service.check()
-                figures = scrape(metrics_port)
+                figures = scrape(MetricsPlace(metrics_port))
                 if figures is None:
                     continue
                 now = time.monotonic()

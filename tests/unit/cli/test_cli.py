@@ -41,6 +41,7 @@ COMMANDS = [
     "query show",
     "events",
     "demo",
+    "view",
     "check-ledger",
     "checkpoint show",
     "checkpoint export",

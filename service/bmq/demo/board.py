@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from bmq.demo.figures import Figures
+from bmq.view.figures import Figures
 
 SHOWN_CROSSINGS = 14  # with the numbers above them, the board fits into 24 lines
 

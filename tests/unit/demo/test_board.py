@@ -13,15 +13,16 @@ from rich.console import Console
 
 from bmq.broker.ports import free_ports
 from bmq.config import load_config
+from bmq.demo.board import LiveView, PlainView
 from bmq.demo.child import write_config
-from bmq.demo.demo_queries import stock_queries, vehicle_queries
 from bmq.demo.feeder import take_turns
-from bmq.demo.figures import Figures, quantile, read_figures, scrape
-from bmq.demo.generated_streams import Stocks, Vehicles, World
-from bmq.demo.view import LiveView, PlainView
+from bmq.demo.flights import Flights
+from bmq.demo.run import SCENES
 from bmq.metrics.counters import LATENCY_BUCKETS_SECONDS, count_latencies
 from bmq.metrics.endpoint import Place
 from bmq.metrics.metrics import Metrics
+from bmq.records import Float64s
+from bmq.view.figures import Figures, MetricsPlace, quantile, read_figures, scrape
 from bmq.wire.control import validate_definition
 
 EARLIER = Figures(
@@ -49,7 +50,7 @@ def test_figures_are_what_the_service_shows() -> None:
         ]
     )
 
-    figures = scrape(metrics.port)
+    figures = scrape(MetricsPlace(metrics.port))
     metrics.stop()
 
     assert figures is not None
@@ -60,7 +61,7 @@ def test_figures_are_what_the_service_shows() -> None:
 
 
 def test_a_service_that_is_not_there_yet_has_no_figures() -> None:
-    assert scrape(free_ports(1)[0]) is None
+    assert scrape(MetricsPlace(free_ports(1)[0])) is None
 
 
 def test_what_was_added_is_counted_and_sizes_stay() -> None:
@@ -100,13 +101,37 @@ def test_every_stream_reports_in_turn_and_never_twice_in_a_burst(n_streams: int,
     assert np.array_equal(all_rows, np.arange(all_rows.size) % n_streams)
 
 
-@pytest.mark.parametrize("world", [Stocks(), Vehicles()])
-def test_the_queries_of_the_demo_are_valid_under_its_configuration(world: World, tmp_path: Path) -> None:
-    config = load_config(write_config(tmp_path, world, "127.0.0.1:9092", 9108))
-    queries = stock_queries(world) if isinstance(world, Stocks) else vehicle_queries()
+@pytest.mark.parametrize("name", SCENES)
+def test_the_queries_of_the_demo_are_valid_under_its_configuration(name: str, tmp_path: Path) -> None:
+    scene = SCENES[name](0)
+    config = load_config(write_config(tmp_path, scene.worlds, "127.0.0.1:9092", 9108))
 
-    for query_id, definition in queries.items():
+    assert sum(scene.shares(1_000)) == pytest.approx(1_000)
+    for query_id, definition in scene.queries.items():
         validate_definition(query_id, definition, config.installation())
+
+
+def test_a_plane_flies_as_far_as_its_speed_and_stays_on_the_globe() -> None:
+    flights = Flights(200, seed=3)
+    rows = np.arange(200)
+    before = flights.move(rows, 0.0)
+    farthest = flights.METRES_A_SECOND * 1.15
+
+    for _ in range(300):
+        after = flights.move(rows, 1.0)
+        metres = 6_371_008.8 * _angles(before, after)
+        # A plane that lands is at its city, and has flown less than the rest of its way.
+        assert metres.max() <= farthest + 100.0
+        assert (np.abs(after) <= [[180.0], [90.0]]).all()
+        before = after
+
+
+def _angles(a: Float64s, b: Float64s) -> Float64s:
+    """Return the angles between places on the globe, in radians."""
+    (lon1, lat1), (lon2, lat2) = np.radians(a), np.radians(b)
+    half = np.sin((lat2 - lat1) / 2) ** 2 + np.cos(lat1) * np.cos(lat2) * np.sin((lon2 - lon1) / 2) ** 2
+    angles: Float64s = 2 * np.arcsin(np.sqrt(half))
+    return angles
 
 
 def test_without_a_terminal_each_refresh_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,10 +1,11 @@
-"""The numbers of the demo: the service's counters at `/metrics`, and their differences between two moments."""
+"""The figures of a service: its counters at `/metrics`, and their differences between two moments."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import base64
+import ssl
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
-from urllib.error import URLError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -26,6 +27,10 @@ class Figures:
     batches: float = 0
     batch_seconds: float = 0
     latency: Buckets = ()
+    lag: float = 0
+    late: float = 0
+    state_bytes: float = 0
+    dead_by_code: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def seconds_per_batch(self) -> float:
@@ -49,15 +54,47 @@ class Figures:
             batches=self.batches - earlier.batches,
             batch_seconds=self.batch_seconds - earlier.batch_seconds,
             latency=tuple((end, count - before.get(end, 0)) for end, count in self.latency),
+            lag=self.lag,
+            late=self.late - earlier.late,
+            state_bytes=self.state_bytes,
+            dead_by_code=self.dead_by_code,
         )
 
 
-def scrape(port: int) -> Figures | None:
-    """Return the figures of the service on this machine, or None if it does not answer."""
+@dataclass(frozen=True, slots=True)
+class MetricsPlace:
+    """Where a service shows its metrics.
+
+    Attributes
+    ----------
+    certificate : file in PEM with which the service speaks TLS, "" if it does not.
+    user, password : of basic authentication; "": none.
+    """
+
+    port: int
+    host: str = "127.0.0.1"
+    certificate: str = ""
+    user: str = ""
+    password: str = field(default="", repr=False)
+
+    @property
+    def url(self) -> str:
+        """The address of the metrics."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.certificate else 'http'}://{host}:{self.port}/metrics"
+
+
+def scrape(place: MetricsPlace) -> Figures | None:
+    """Return the figures of a service, or None if it does not answer."""
+    request = Request(place.url)  # noqa: S310  # http or https, as the property above says
+    if place.user:
+        credentials = base64.b64encode(f"{place.user}:{place.password}".encode()).decode()
+        request.add_header("Authorization", f"Basic {credentials}")
     try:
-        with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=SCRAPE_LIMIT_SECONDS) as response:
+        context = ssl.create_default_context(cafile=place.certificate) if place.certificate else None
+        with urlopen(request, timeout=SCRAPE_LIMIT_SECONDS, context=context) as response:  # noqa: S310
             return read_figures(response.read().decode())
-    except (URLError, OSError):
+    except (OSError, ValueError):  # also an answer that is not of a service
         return None
 
 
@@ -65,11 +102,14 @@ def read_figures(text: str) -> Figures:
     """Return the figures in Prometheus' text format, summed over feeds and kinds."""
     sums: dict[str, float] = {}
     latency: list[tuple[float, float]] = []
+    dead: dict[str, float] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
             sums[sample.name] = sums.get(sample.name, 0) + sample.value
             if sample.name == "bmq_event_latency_seconds_bucket":
                 latency.append((float(sample.labels["le"]), sample.value))
+            elif sample.name == "bmq_dead_letters_total":
+                dead[sample.labels["code"]] = dead.get(sample.labels["code"], 0) + sample.value
     return Figures(
         up=sums.get("bmq_up") == 1,
         readings=sums.get("bmq_readings_total", 0),
@@ -80,6 +120,10 @@ def read_figures(text: str) -> Figures:
         batches=sums.get("bmq_batch_seconds_count", 0),
         batch_seconds=sums.get("bmq_batch_seconds_sum", 0),
         latency=tuple(sorted(latency)),
+        lag=sums.get("bmq_input_lag_records", 0),
+        late=sums.get("bmq_late_readings_total", 0),
+        state_bytes=sums.get("bmq_state_bytes", 0),
+        dead_by_code=dead,
     )
 
 

@@ -1,0 +1,57 @@
+"""Records of a feed to readings for the page, at most so many a second.
+
+One record at a time and without kernels, because the page must not compile any: some microseconds each. Above the most
+a second, further records are skipped unread, so that the page stays at the end of the topic; each stream then shows
+its position a little later.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
+
+from bmq.errors import ReadingError
+from bmq.records import Feed
+from bmq.wire.readings import MAX_RECORD_BYTES
+from bmq.wire.readings_exact import ExactDecoder
+
+MOST_A_SECOND = 12_000
+
+Reading = tuple[str, int, Sequence[float]]  # stream id, event time (epoch ms), values
+
+
+class PositionReader:
+    """Reads the records of one feed. Only one thread may use it at a time.
+
+    Parameters
+    ----------
+    most : records a second that are read.
+    clock : seconds that never go back.
+    """
+
+    def __init__(self, feed: Feed, most: int = MOST_A_SECOND, clock: Callable[[], float] = time.monotonic) -> None:
+        self._decoder = ExactDecoder(feed, MAX_RECORD_BYTES)
+        self._most = most
+        self._clock = clock
+        self._second = -1
+        self._n_read = 0
+
+    def read(self, messages: Sequence[Message]) -> tuple[list[Reading], int]:
+        """Return the readings among records, and how many records were skipped; what is no reading is left out."""
+        second = int(self._clock())
+        if second != self._second:
+            self._second, self._n_read = second, 0
+        n = min(len(messages), self._most - self._n_read)
+        self._n_read += n
+        readings: list[Reading] = []
+        # The last ones, because they are the newest.
+        for message in messages[len(messages) - n :]:
+            kind, record_time = message.timestamp()
+            try:
+                found = self._decoder.decode(
+                    message.key(), message.value(), 0 if kind == TIMESTAMP_NOT_AVAILABLE else record_time
+                )
+            except ReadingError:
+                continue  # the service writes a dead letter, and the page shows that
+            readings.append((found.stream_id.decode(), found.event_time, found.values))
+        return readings, len(messages) - n
