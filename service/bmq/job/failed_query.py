@@ -35,6 +35,7 @@ _MISSING = ("java.io.FileNotFoundException", "java.nio.file.NoSuchFileException"
 _NOT_MISSING = ("Permission denied", "Too many open files")
 _BAD_JSON = "com.fasterxml.jackson."  # Spark reads its own files so
 _DISK_FULL = "No space left on device"
+_NO_PYTHON = "Timed out while waiting for the Python worker to connect back"  # Spark waits for 10 s, without an option
 
 
 class JobFailed(ServiceError):
@@ -83,6 +84,11 @@ def failure_sentence(causes: Sequence[Cause], file: str = "", kept: str = KEPT) 
     inner = next((line for _, message in reversed(causes) if (line := _first_line(message))), causes[-1].kind)
     if _DISK_FULL in text:
         return f"A disk is full ({inner}). Make room where job.checkpoint and the temporary files (TMPDIR) are. {kept}"
+    if _NO_PYTHON in text:
+        return (
+            "The machine is too busy: a Python process that Spark started did not answer within 10 s. End other work "
+            f"there, or give the service more cores. {kept}"
+        )
     if _is_damage(causes, text):
         lines = [_first_line(cause.message) for cause in causes[1:] or causes]
         nameless = f"{file} ({inner})" if file else inner
