@@ -1,4 +1,4 @@
-"""A Python process that Spark starts and that takes too long to answer is named as what it is: a machine without time."""
+"""A Python process that Spark starts takes too long to answer: the sentence says that the machine is too busy."""
 
 import sys
 from pathlib import Path
