@@ -28,9 +28,9 @@ VEHICLE = "v7"
 SPARK_IMAGE = "bmq-spark:0.1.0"
 SPARK_SUBMIT = '"$SPARK_HOME/bin/spark-submit" --version && test -r /opt/bmq/main.py'
 DOWNTOWN = {"kind": "border", "feed": "vehicles", "region": {"box": {"x": [0, 10], "y": [0, 10]}}}
-HEALTH_LIMIT_SECONDS = 600.0  # usually 30; Spark and the kernels start slowly on busy cores
+HEALTH_LIMIT_SECONDS = 600.0  # on busy cores a start took 200 s
 HEALTH_PAUSE_SECONDS = 3.0  # each check starts a process; without a pause they would use a core
-FACT_LIMIT_SECONDS = 180.0  # usually 5
+FACT_LIMIT_SECONDS = 180.0  # a command of bmq alone took up to 30 s on busy cores
 LABEL = "label=io.podman.compose.project=bmq"
 KINDS = {"containers": ("ps", "--all"), "networks": ("network", "ls"), "volumes": ("volume", "ls")}
 
