@@ -53,8 +53,9 @@ class ExecutorWatch:
 
 
 def executors(spark: SparkSession) -> set[str]:
-    """Return host and port of each executor, without the driver."""
+    """Return host and port of each executor that takes tasks, without the driver."""
     context: Any = spark.sparkContext._jsc
     driver = context.sc().env().blockManager().blockManagerId().hostPort()
-    found = {f"{info.host()}:{info.port()}" for info in context.sc().statusTracker().getExecutorInfos()}
+    # An executor that has registered and is not ready yet has port 0.
+    found = {f"{info.host()}:{info.port()}" for info in context.sc().statusTracker().getExecutorInfos() if info.port()}
     return found - {driver}
