@@ -75,7 +75,7 @@ export async function fetchDetails(id: string): Promise<Details | null> {
   }
 }
 
-export async function fetchEvents(filter: { query: string; stream: string; kind: string }): Promise<ShownEvent[]> {
+export async function fetchEvents(filter: { query: string; stream: string; kind: string; feed: string }): Promise<ShownEvent[]> {
   try {
     const response = await fetch(`api/events?${new URLSearchParams(filter)}`);
     return response.ok ? ((await response.json()) as { events: ShownEvent[] }).events : [];

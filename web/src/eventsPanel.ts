@@ -12,8 +12,9 @@ export class EventsPanel {
   readonly element: HTMLElement;
   private readonly list = h("ol", { class: "events", "aria-label": "Events, the newest first" });
   private readonly note = h("p", { class: "note" });
-  private readonly filter = { query: "", stream: "", kind: "" };
-  private pause: HTMLButtonElement;
+  private readonly filter = { query: "", stream: "", kind: "", feed: "" };
+  private readonly pause: HTMLButtonElement;
+  private readonly own: HTMLButtonElement;
   private paused = false;
   private isEmpty = true;
 
@@ -36,17 +37,42 @@ export class EventsPanel {
       ...kinds.map((name) => h("option", { value: name }, name)),
     );
     this.pause = h("button", { type: "button", "aria-pressed": "false", onclick: () => this.setPaused(!this.paused) }, "Hold");
+    this.own = h("button", { type: "button", "aria-pressed": "true", onclick: () => this.setOwn(!this.isOwn) }, "This feed");
     this.element = h(
       "section",
       { class: "panel-body" },
-      h("div", { class: "filter" }, field("query", "Query"), field("stream", "Stream"), kind, this.pause),
+      h("div", { class: "filter" }, field("query", "Query"), field("stream", "Stream"), kind, this.own, this.pause),
       this.note,
       this.list,
     );
     store.onEvents((events) => this.add(events));
-    store.on("setup", () => this.clear());
-    store.on("selection", () => this.markSelected());
+    store.on("setup", () => {
+      this.own.hidden = store.feeds.size < 2;
+      this.filter.feed = this.isOwn ? store.feed : "";
+      this.clear();
+    });
+    store.on("selection", () => {
+      this.followFeed();
+      this.markSelected();
+    });
     this.clear();
+  }
+
+  private get isOwn(): boolean {
+    return this.own.getAttribute("aria-pressed") === "true";
+  }
+
+  /** Lists the events of the feed that the stage shows, or of every feed. */
+  private setOwn(isOwn: boolean): void {
+    this.own.setAttribute("aria-pressed", String(isOwn));
+    this.followFeed();
+  }
+
+  private followFeed(): void {
+    const feed = this.isOwn ? this.store.feed : "";
+    if (feed === this.filter.feed) return;
+    this.filter.feed = feed;
+    void this.reload();
   }
 
   private setPaused(paused: boolean): void {
@@ -70,12 +96,14 @@ export class EventsPanel {
 
   private clear(): void {
     this.isEmpty = true;
-    const filtered = Object.values(this.filter).some(Boolean);
+    const { feed: _, ...others } = this.filter;
+    const filtered = Object.values(others).some(Boolean);
     replace(this.list, h("li", { class: "empty" }, filtered ? "No event fits the filter yet." : "No event yet. An event comes when a stream crosses a border."));
   }
 
-  private fits({ query, stream, kind }: ShownEvent): boolean {
+  private fits({ query, stream, kind, feed }: ShownEvent): boolean {
     const { filter } = this;
+    if (filter.feed && !feed.split(" ~ ").includes(filter.feed)) return false;
     return query.includes(filter.query) && stream.includes(filter.stream) && (!filter.kind || kind === filter.kind);
   }
 

@@ -223,10 +223,14 @@ function build(): void {
     showFeeds();
     showStage();
   });
+  let selected: string | null = null;
   store.on("selection", () => {
-    if (store.selected !== null && !editor.isOpen) {
+    // A query that stays selected does not lead back from a feed that was chosen after it.
+    const isNew = store.selected !== selected;
+    selected = store.selected;
+    if (isNew && selected !== null && !editor.isOpen) {
       showTab("queries");
-      const feed = asDefinition(store.queries.get(store.selected)?.definition)?.["feed"];
+      const feed = asDefinition(store.queries.get(selected)?.definition)?.["feed"];
       if (typeof feed === "string" && feed !== store.feed) store.show(feed);
     }
     showStage();

@@ -6,6 +6,7 @@ import workerUrl from "maplibre-gl/dist/maplibre-gl-worker.mjs?url";
 import { feature, mesh } from "topojson-client";
 import worldUrl from "world-atlas/countries-50m.json?url";
 import { h } from "./dom";
+import { pieces, unwrappedLand } from "./land";
 import { DEGREES, type Extent, toLngLat } from "./projection";
 import { type Region, regionOf } from "./protocol";
 import { extentOf, type Point, polygonsOf } from "./regions";
@@ -150,9 +151,11 @@ export class MapStage {
     const world = (await response.json()) as Parameters<typeof feature>[0];
     const countries = world.objects["countries"];
     if (!countries) return;
-    this.map.getSource<GeoJSONSource>("land")?.setData(feature(world, countries) as GeoJSON.GeoJSON);
+    const land = unwrappedLand(feature(world, countries) as unknown as GeoJSON.FeatureCollection);
+    this.map.getSource<GeoJSONSource>("land")?.setData(land);
     const lines = mesh(world as never, countries as never, (a: unknown, b: unknown) => a !== b);
-    this.map.getSource<GeoJSONSource>("borders")?.setData(lines as GeoJSON.GeoJSON);
+    const coordinates = lines.coordinates.flatMap(pieces);
+    this.map.getSource<GeoJSONSource>("borders")?.setData({ type: "MultiLineString", coordinates });
   }
 
   private drawRegions(feed: FeedStreams, force: boolean): void {

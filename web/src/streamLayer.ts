@@ -91,7 +91,7 @@ export class StreamLayer {
 
   private drawStreams(context: CanvasRenderingContext2D, feed: FeedStreams, view: View, now: number): void {
     const moving = feed.n <= MOST_MOVING && !this.still.matches;
-    const radius = Math.max(1.6, Math.min(4, 1.2 + this.stage.map.getZoom() * 0.18)) * (feed.n > 4000 ? 0.75 : 1);
+    const radius = Math.max(2.3, Math.min(4.5, 1.9 + this.stage.map.getZoom() * 0.18)) * (feed.n > 4000 ? 0.75 : 1);
     for (const inside of [false, true]) {
       const dots = new Path2D();
       const tails = new Path2D();

@@ -163,10 +163,10 @@ class LiveState:
         with self._lock:
             return self._queries.details(query_id)
 
-    def matching_events(self, query: str, stream: str, kind: str) -> list[dict[str, Any]]:
+    def matching_events(self, query: str, stream: str, kind: str, feed: str) -> list[dict[str, Any]]:
         """Return the last events that fit a filter."""
         with self._lock:
-            return self._events.matching(query, stream, kind)
+            return self._events.matching(query, stream, kind, feed)
 
     def _cross(self, query_id: str, feed: str, stream_id: str, *, is_inside: bool) -> None:
         note = self._queries.enter if is_inside else self._queries.leave

@@ -104,7 +104,7 @@ class PageServer:
     async def _events(self, request: Request) -> Response:
         if refusal := self._guard.may_read(request.headers, request.cookies):
             return _refuse(refusal)
-        wanted = [request.query_params.get(name, "") for name in ("query", "stream", "kind")]
+        wanted = [request.query_params.get(name, "") for name in ("query", "stream", "kind", "feed")]
         return _json(200, {"events": await run_in_threadpool(self._state.matching_events, *wanted)})
 
     async def _query(self, request: Request) -> Response:

@@ -9,6 +9,8 @@ MOST_EVENTS = 20_000
 MOST_IN_UPDATE = 400  # a browser that reads four updates a second shows no more; it gets the number of the others
 MOST_DEAD_LETTERS = 200
 
+BOTH = " ~ "  # between the two sides of a join
+
 # What a stream did, for events without a sign.
 _DEEDS = {
     "in_then_out": "entered and soon left",
@@ -54,11 +56,13 @@ class ShownEvents:
         n = min(self.newest - number, MOST_IN_UPDATE, len(self._events))
         return [self._events[k] for k in range(len(self._events) - n, len(self._events))]
 
-    def matching(self, query: str, stream: str, kind: str) -> list[dict[str, Any]]:
-        """Return the last events whose query and stream contain these texts and whose kind is this ("": any)."""
+    def matching(self, query: str, stream: str, kind: str, feed: str) -> list[dict[str, Any]]:
+        """Return the last events whose query and stream contain these texts; ``kind`` and ``feed``: "" for any."""
         found: list[dict[str, Any]] = []
         for event in reversed(self._events):
-            if query in event["query"] and stream in event["stream"] and kind in ("", event["kind"]):
+            if kind not in ("", event["kind"]) or (feed and feed not in event["feed"].split(BOTH)):
+                continue
+            if query in event["query"] and stream in event["stream"]:
                 found.append(event)
                 if len(found) == MOST_IN_UPDATE:
                     break
@@ -72,8 +76,8 @@ def _entries(event: Event | JoinEvent) -> list[dict[str, Any]]:
             "query": event.query_id,
             "sign": event.sign,
             "deed": _JOINS[event.sign] if len(readings) > 1 else "changed the answer of",
-            "feed": " ~ ".join(reading.feed for reading in readings),
-            "stream": " ~ ".join(reading.stream_id for reading in readings),
+            "feed": BOTH.join(reading.feed for reading in readings),
+            "stream": BOTH.join(reading.stream_id for reading in readings),
             "value": {f"{reading.feed}.{name}": x for reading in readings for name, x in reading.value.items()},
         }
         return [{"kind": event.kind, "time": event.event_time, "reason": event.reason, "tags": event.tags} | entry]

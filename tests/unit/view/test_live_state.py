@@ -256,12 +256,13 @@ def test_events_are_found_by_query_stream_and_kind() -> None:
     state.add_events([crossing(1, "+", "fifties", "a"), crossing(2, "+", "forties", "a")])
     state.add_events([msgspec.structs.replace(match, sign=None)])
 
-    def found(query: str, stream: str, kind: str) -> list[int]:
-        return [one["n"] for one in state.matching_events(query, stream, kind)]
+    def found(query: str, stream: str, kind: str, feed: str = "") -> list[int]:
+        return [one["n"] for one in state.matching_events(query, stream, kind, feed)]
 
     assert found("forties", "", "") == [2, 3]
     assert found("", "a", "border") == [1, 2]
     assert found("fort", "b", "border") == []
+    assert (found("forties", "", "", "plane"), found("forties", "", "", "pla")) == ([2, 3], [])
 
 
 def test_a_join_is_shown_with_both_streams() -> None:
