@@ -55,11 +55,13 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module 'bmq' has no attribute {name!r}. Its public names are {', '.join(__all__)}.")
-    found = globals()[name] = getattr(importlib.import_module(_MODULES[name]), name)
-    return found
+if not TYPE_CHECKING:  # or a type checker would believe in every name
+
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULES:
+            raise AttributeError(f"module 'bmq' has no attribute {name!r}. Its public names are {', '.join(__all__)}.")
+        found = globals()[name] = getattr(importlib.import_module(_MODULES[name]), name)
+        return found
 
 
 def __dir__() -> list[str]:
