@@ -201,10 +201,6 @@ conformance: java $(INSTALLED) ## Play a scenario file against the running servi
 bench-pipeline: java $(INSTALLED) ## Compare with a plain Spark job (SELECT=1: by select queries), or with BASE=revision (SMOKE=1: a small run)
 	$(BIN)/python -m bench.pipeline $(if $(SMOKE),--smoke) $(if $(SELECT),--queries select) $(if $(BASE),--base $(BASE))
 
-.PHONY: bench-workers
-bench-workers: java $(INSTALLED) ## What a reading costs with eight workers against two (SMOKE=1: a small run)
-	$(BIN)/python -m bench.workers $(if $(SMOKE),--smoke)
-
 .PHONY: bench-rtmq
 bench-rtmq: java $(INSTALLED) ## Transitions of a million vehicles at ten thousand garages, at their pace (SMOKE=1: a small run)
 	$(BIN)/python -m bench.rtmq $(if $(SMOKE),--minutes 1.5 --vehicles 60000 --garages 1000 --within 30)

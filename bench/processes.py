@@ -1,11 +1,11 @@
-"""What a process and all its descendants use, from /proc.
+"""How much processor time a process and all its descendants have taken, from /proc.
 
 The homes of shards and the writer lead sessions of their own, so those of one session are not all.
 """
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,19 +32,10 @@ class Process:
 
 def cpu_seconds(root: int) -> dict[str, float]:
     """Return the processor time of each program among a process and its descendants."""
-    return _sums(root, lambda process: process.ticks / CLOCK_TICKS)
-
-
-def memory_bytes(root: int) -> dict[str, float]:
-    """Return the proportional set size of each program: pages that processes share count once."""
-    return _sums(root, _pss)
-
-
-def _sums(root: int, size: Callable[[Process], float]) -> dict[str, float]:
-    sums: dict[str, float] = defaultdict(float)
+    seconds: dict[str, float] = defaultdict(float)
     for name, process in _tree(root):
-        sums[name] += size(process)
-    return sums
+        seconds[name] += process.ticks / CLOCK_TICKS
+    return seconds
 
 
 def _tree(root: int) -> Iterator[tuple[str, Process]]:
@@ -83,11 +74,3 @@ def _all() -> Iterator[Process]:
             continue
         ticks = sum(int(field) for field in fields[11:15])
         yield Process(int(folder.name), int(fields[1]), int(fields[3]), tuple(command), ticks)
-
-
-def _pss(process: Process) -> float:
-    try:
-        lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines()
-    except OSError:  # it has ended
-        return 0.0
-    return 1024.0 * next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))

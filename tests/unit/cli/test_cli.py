@@ -49,7 +49,6 @@ COMMANDS = [
     "checkpoint upgrade",
     "package",
     "doctor",
-    "capacity",
 ]
 
 
