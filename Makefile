@@ -88,7 +88,7 @@ $(KERNELS): $(INSTALLED) $(wildcard service/bmq/kernels/*.py service/bmq/kernels
 
 # The tests start the service some dozens of times. Looked at each time, since its place is in the cache.
 .PHONY: archive
-archive: java $(KERNELS)
+archive: java $(KERNELS) ## Archive the classes of the JVM of Spark, once, for quicker starts
 	@$(BIN)/python -m bmq.job.archiving
 
 .PHONY: test
