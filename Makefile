@@ -89,7 +89,7 @@ $(KERNELS): $(INSTALLED) $(wildcard service/bmq/kernels/*.py service/bmq/kernels
 # The tests start the service some dozens of times. Looked at each time, since its place is in the cache.
 .PHONY: archive
 archive: java $(KERNELS) ## Archive the classes of the JVM of Spark, once, for quicker starts
-	@$(BIN)/python -m bmq.job.archiving
+	@$(BIN)/python -m bmq.job.archiving || true
 
 .PHONY: test
 test: java $(INSTALLED) $(KERNELS) archive ## Run every test (ARGS="-k name" for some of them)

@@ -39,8 +39,10 @@ def main() -> int:
     folder = options.folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
     config = folder / "bmq.toml"
-    shutil.copyfile(options.config, config)
+    if options.workers < 1:
+        parser.error("--workers must be at least 1")
     try:
+        shutil.copyfile(options.config, config)
         load_config(config)
         (metrics_port,) = free_ports(1)
         kernels = folder / "bmq-kernels.tar.gz"
@@ -64,7 +66,7 @@ def main() -> int:
                     service.stop()
             finally:
                 service.kill()
-    except (ServiceError, ServiceFailed, AssertionError) as error:
+    except (ServiceError, ServiceFailed, AssertionError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
     print("Stopped.")

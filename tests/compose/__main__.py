@@ -8,7 +8,6 @@ images stay in the folder, so the next run is minutes shorter. docs/operations.m
 """
 
 import argparse
-import shutil
 import subprocess
 import sys
 import time
@@ -111,7 +110,7 @@ def main() -> int:
     finally:
         if arguments.remove_images:
             engine.podman("rmi", "--all", "--force")
-            shutil.rmtree(engine.folder)
+            engine.remove()
     print("The compose file runs.")
     return 0
 

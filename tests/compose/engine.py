@@ -13,7 +13,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bmq.errors import SetupError
@@ -117,6 +117,13 @@ class Engine:
         for name, text in settings(self.folder).items():
             (self.folder / "settings" / name).write_text(text)
         self.environment = {**os.environ, **variables(self.folder)}
+
+    def remove(self) -> None:
+        """Remove what the engine has made in its folder, and the folder if nothing else is there."""
+        for name in ("settings", "storage", "run", "networks"):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+        with suppress(OSError):
+            self.folder.rmdir()
 
     def podman(self, *words: str, limit_seconds: float = COMMAND_LIMIT_SECONDS) -> str:
         """Run podman; return what it prints.

@@ -133,7 +133,8 @@ def _type(schema: Mapping[str, Any]) -> str:
         case {"anyOf": [inner, {"type": "null"}]}:
             return _type(inner)
         case {"type": "integer", "minimum": low} | {"type": "integer", "ge": low}:  # the second below a union
-            return f"whole number, {low} " + (f"to {schema['maximum']}" if "maximum" in schema else "or more")
+            high = schema.get("maximum", schema.get("le"))
+            return f"whole number, {low} " + ("or more" if high is None else f"to {high}")
         case {"format": name} | {"type": name}:
             return _WORDS.get(name, "text")
     return "text"

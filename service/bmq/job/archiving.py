@@ -3,7 +3,8 @@
     python -m bmq.job.archiving
 
 It starts Spark, rehearses some batches as the service does before it runs, and lets the JVM write what it loaded.
-`python -m bmq.job.warmup` runs it in a process of its own, because a process has one JVM.
+`python -m bmq.job.warmup` runs it in a process of its own, because a process has one JVM. Nothing needs the archive, so
+neither the warm-up nor make ends if it fails.
 """
 
 import os
@@ -15,8 +16,9 @@ from subprocess import Popen, TimeoutExpired
 
 from pyspark import SparkContext
 
-from bmq.errors import SetupError
+from bmq.errors import ServiceError, SetupError
 from bmq.job.class_archive import class_archive
+from bmq.job.failed_query import explained
 from bmq.job.plan import Plan
 from bmq.job.rehearsal import rehearse
 from bmq.job.session import java_options, make_session
@@ -43,25 +45,29 @@ def _write(archive: Path) -> None:
 
     Raises
     ------
-    SetupError : the JVM did not write it; the message says what to look at.
+    SetupError : the JVM did not write it, or the folder cannot be written.
+    JobFailed : a batch of the rehearsal failed.
     """
     half = archive.with_suffix(f".{os.getpid()}")
-    archive.parent.mkdir(parents=True, exist_ok=True)
     options = f'{java_options()} "-XX:ArchiveClassesAtExit={half}" -Xlog:cds=off -Xlog:cds+dynamic=off'
-    session = make_session(2, {"spark.driver.extraJavaOptions": options})
-    rehearse(session, _plan())
-    session.stop()
-    jvm: Popen[bytes] = SparkContext._gateway.proc  # type: ignore[union-attr]  # noqa: SLF001 - PySpark has no other way
-    assert jvm.stdin is not None
-    jvm.stdin.close()  # ends it, and it writes the archive
-    with suppress(TimeoutExpired):
-        jvm.wait(WRITE_LIMIT_SECONDS)
-    if jvm.returncode is None or not half.is_file():
-        raise SetupError(
-            f"the JVM wrote no archive of its classes to {archive.parent}. Make room there (200 MB), or do without it: "
-            "the service then needs some ten seconds more for each start."
-        )
-    half.replace(archive)
+    try:
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        session = make_session(2, {"spark.driver.extraJavaOptions": options})
+        with explained(kept=""):
+            rehearse(session, _plan())
+        session.stop()
+        jvm: Popen[bytes] = SparkContext._gateway.proc  # type: ignore[union-attr]  # noqa: SLF001 - PySpark has no other way
+        assert jvm.stdin is not None
+        jvm.stdin.close()  # ends it, and it writes the archive
+        with suppress(TimeoutExpired):
+            jvm.wait(WRITE_LIMIT_SECONDS)
+        if jvm.returncode != 0 or not half.is_file():
+            raise SetupError(f"Java ended with {jvm.returncode} in place of writing {half}.")
+        half.replace(archive)
+    except OSError as error:
+        raise SetupError(f"{archive} cannot be written ({error}).") from error
+    finally:
+        half.unlink(missing_ok=True)
 
 
 def _plan() -> Plan:
@@ -89,5 +95,5 @@ def _plan() -> Plan:
 if __name__ == "__main__":
     try:
         main()
-    except SetupError as error:
-        sys.exit(str(error))
+    except ServiceError as error:
+        sys.exit(f"No archive of the JVM's classes, so each start takes some ten seconds more: {error}")

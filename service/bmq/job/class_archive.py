@@ -1,11 +1,12 @@
 """Where the classes of Spark's JVM are archived on this machine. `job.archiving` writes the archive.
 
-    <cache>/archives/<key>.jsa     the key is a digest of Java's file, and of the name, size and time of each jar
+    <cache>/archives/<key>.jsa     the key is a digest of name, size and time of Java's file and of each jar
 
 Until its first batch has run, Spark loads some fifteen thousand classes. To read and check them is half of the
 processor time of a start. HotSpot can write them into an archive (application class-data sharing), and a JVM with the
 same Java, jars and collector of garbage maps the archive in place of that. A JVM for which the archive does not fit
-reads its classes as ever. So an archive is never wrong, only missing. Knows files, but neither Spark nor a JVM.
+reads its classes as ever. So an archive is never wrong, only missing. Times are whole seconds: an image that was pushed
+and pulled has no more. Knows files, but neither Spark nor a JVM.
 """
 
 import hashlib
@@ -28,7 +29,7 @@ def class_archive() -> Path:
     SetupError : no usable Java, or the jars are not available.
     """
     files = [find_java().resolve(), *sorted(pyspark_jars().glob("*.jar")), *spark_jars()]
-    found = [f"{file} {(status := file.stat()).st_size} {status.st_mtime_ns}" for file in files]
+    found = [f"{file} {(status := file.stat()).st_size} {int(status.st_mtime)}" for file in files]
     key = hashlib.sha256("\n".join(found).encode()).hexdigest()[:16]
     return cache_folder() / "archives" / f"{key}.jsa"
 

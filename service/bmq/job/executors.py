@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 class ExecutorWatch:
-    """The thread. A failure of its tasks is none of the service: the next batch meets it, too, and says what it is."""
+    """The thread. A failure of its tasks does not end the service: the next batch meets it, and names the cause."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark

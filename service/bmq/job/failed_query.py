@@ -86,8 +86,9 @@ def failure_sentence(causes: Sequence[Cause], file: str = "", kept: str = KEPT) 
         return f"A disk is full ({inner}). Make room where job.checkpoint and the temporary files (TMPDIR) are. {kept}"
     if _NO_PYTHON in text:
         return (
-            "The machine is too busy: a Python process that Spark started did not answer within 10 s. End other work "
-            f"there, or give the service more cores. {kept}"
+            "The machine is too busy: a Python process that Spark started did not answer within 10 s. If the lines "
+            "above have an error of Python, mend that; otherwise end other work there, or give the service more cores. "
+            f"{kept}"
         )
     if _is_damage(causes, text):
         lines = [_first_line(cause.message) for cause in causes[1:] or causes]

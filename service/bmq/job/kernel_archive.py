@@ -14,11 +14,14 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+import numba
 from numba import config
 
 from bmq.errors import ConfigError, SetupError
 from bmq.folders import cache_folder
 from bmq.job.kernel_list import is_listed
+from bmq.kernels.cache_locator import PackageLocator
+from bmq.kernels.tables.hashing import shards_of
 
 LOAD = "from bmq.job.warmup import load_for_forks; load_for_forks()"
 
@@ -28,15 +31,23 @@ def write_archive(path: Path) -> int:
 
     Raises
     ------
-    ConfigError : NUMBA_CACHE_DIR is set: numba names such a cache by paths of this machine.
+    ConfigError : NUMBA_CACHE_DIR or other locators are set, or numba is too old: the cache has paths of this machine.
     SetupError : the kernels cannot be loaded, or the archive cannot be written.
     """
     if "NUMBA_CACHE_DIR" in os.environ:
         raise ConfigError("NUMBA_CACHE_DIR is set, and such a cache cannot travel. Unset it; BMQ_CACHE_DIR may be set.")
-    if not is_listed():
-        for _ in range(2):  # a process that compiles something writes no list
-            if subprocess.run([sys.executable, "-c", LOAD], check=False).returncode:
-                raise SetupError("The kernels cannot be loaded; the lines above have the reason.")
+    if not _is_in_force():
+        raise ConfigError(
+            f"This numba ({numba.__version__}) names its cache by paths of this machine, so it cannot travel. Unset "
+            "NUMBA_CACHE_LOCATOR_CLASSES, or install a newer numba."
+        )
+    for _ in range(2):  # a process that compiles something writes no list
+        if subprocess.run([sys.executable, "-c", LOAD], check=False).returncode:
+            raise SetupError("The kernels cannot be loaded; the lines above have the reason.")
+        if is_listed():
+            break
+    else:
+        raise SetupError("The kernels were loaded, but no list of them was written: look at BMQ_CACHE_DIR.")
     kernels = Path(config.CACHE_DIR)  # type: ignore[attr-defined]  # set at run time
     try:
         pack(kernels, cache_folder(), path)
@@ -51,8 +62,13 @@ def pack(folder: Path, root: Path, path: Path) -> None:
         try:
             with tarfile.open(fileobj=file, mode="w:gz") as archive:
                 archive.add(folder, folder.relative_to(root))
+            os.replace(file.name, path)
         except BaseException:
             os.unlink(file.name)
             raise
-    os.replace(file.name, path)
     path.chmod(0o644)  # it has no secrets, and other users' executors may read it
+
+
+def _is_in_force() -> bool:
+    """Return whether numba caches a kernel where this package says."""
+    return isinstance(shards_of._cache._impl.locator, PackageLocator)  # noqa: SLF001 - numba has no other way to it

@@ -8,11 +8,12 @@ starts such a process, and a batch may wait for it.
 
 import hashlib
 import importlib
+import logging
 import os
 import pickle
 import pkgutil
 import sys
-import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ import bmq.kernels
 
 Signatures = dict[str, list[Any]]  # module and name of a kernel -> its tuples of argument types
 
+_log = logging.getLogger(__name__)
+
 
 def is_listed() -> bool:
     """Return whether there is a list."""
@@ -32,22 +35,23 @@ def is_listed() -> bool:
 
 
 def load_listed() -> bool:
-    """Load the listed kernels, and compile those that the cache does not have; return whether there is a list."""
-    if config.DISABLE_JIT:  # type: ignore[attr-defined]  # set at run time
+    """Load the listed kernels, and compile those that the cache does not have; return whether a list was followed."""
+    if config.DISABLE_JIT or not is_listed():  # type: ignore[attr-defined]  # set at run time
         return False
     try:
         listed: Signatures = pickle.loads(_path().read_bytes())  # noqa: S301 - in the folder of numba's own pickles
-    except (OSError, ValueError, EOFError, pickle.UnpicklingError):
+        kernels = _kernels()
+        for name, signatures in listed.items():
+            for signature in signatures:
+                kernels[name].compile(signature)
+    except Exception as error:  # a damaged pickle raises anything; a warm-up writes a new list
+        _log.debug("The list of kernels cannot be followed: %r", error)
         return False
-    kernels = _kernels()
-    for name, signatures in listed.items():
-        for signature in signatures:
-            kernels[name].compile(signature)
     return True
 
 
 def list_loaded() -> bool:
-    """Write the list of the kernels of this process; return False, and write nothing, if it has compiled any.
+    """Write the list of the kernels of this process; return False if it has compiled any, or cannot write.
 
     To compile a kernel is to compile those that it calls. Python never calls most of them, and they are not loaded.
     """
@@ -56,10 +60,16 @@ def list_loaded() -> bool:
         return False
     loaded: Signatures = {name: list(kernel.signatures) for name, kernel in kernels.items() if kernel.signatures}
     path = _path()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(pickle.dumps(loaded))
-    os.replace(file.name, path)  # whole, whoever reads at the same time
+    half = path.with_suffix(f".{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        half.write_bytes(pickle.dumps(loaded))
+        half.replace(path)  # whole for each reader at the same time
+    except OSError as error:  # numba goes on without a cache that it can write, and so does this
+        _log.debug("The list of kernels cannot be written: %s", error)
+        with suppress(OSError):
+            half.unlink(missing_ok=True)
+        return False
     return True
 
 

@@ -106,14 +106,14 @@ class Service:
         plan = _plan(config, origin)
         _log.info("Loading the kernels. The first time they are compiled, which takes some minutes.")
         with explained():  # 4
-            if is_submitted():
-                # Beside the plan of the first batch, which takes as long; its tasks wait for these.
-                self._executor_watch = ExecutorWatch(spark)
-                self._executor_watch.start()
-            elif config.job.trigger == "available_now":
+            if is_submitted() or config.job.trigger == "available_now":
+                # Before the watchdog begins: an executor without the compiled kernels takes minutes.
                 start_worker_daemons(spark)
             else:
                 rehearse(spark, plan)
+        if is_submitted():
+            self._executor_watch = ExecutorWatch(spark)
+            self._executor_watch.start()
         self.metrics.start()  # 5
         idle_feeds = _idle_feeds(config)
         self._listener = ProgressListener(self.metrics, plan, idle_feeds)
@@ -258,7 +258,8 @@ def _must_leave_workers_to_spark_submit(config: Config) -> None:
     if config.job.workers is not None and is_submitted():
         raise ConfigError(
             f"job.workers is {config.job.workers}, but spark-submit started this service, and its options decide how "
-            "many tasks run at once. Leave job.workers out, and use --num-executors and --executor-cores."
+            "many tasks run at once. Leave job.workers out, and use --executor-cores with --num-executors (YARN, "
+            "Kubernetes) or --total-executor-cores (a standalone cluster)."
         )
 
 

@@ -21,7 +21,7 @@ class _FirstCompilation(event.Listener):
     def on_start(self, event: Any) -> None:
         """Log the message, unless the function is not of this package."""
         function = event.data["dispatcher"].py_func
-        if self._has_said or not function.__module__.startswith("bmq."):
+        if self._has_said or not (function.__module__ or "").startswith("bmq."):
             return
         self._has_said = True
         _log.warning(

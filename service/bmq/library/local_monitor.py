@@ -112,6 +112,12 @@ class Monitor:
             The definition is refused; its ``code`` and message are those of the service's reply. The definition before
             it stays in force.
         """
+        if not isinstance(definition, (Mapping, str, bytes)):
+            raise ControlError(
+                ControlCode.NOT_JSON,
+                f"The definition of {query_id!r} is of type {type(definition).__name__}. Pass a dict or JSON as text; "
+                "`remove` deletes a query.",
+            )
         if isinstance(definition, Mapping):
             try:
                 definition = json.dumps(definition)
@@ -214,8 +220,9 @@ class Monitor:
 
         The columns are always the same, so that tables can be concatenated; docs/library.md lists them.
         """
-        events, self._events = self._events, []
-        return self._tables.table(events)
+        table = self._tables.table(self._events)
+        self._events = []
+        return table
 
     @property
     def counts(self) -> Counts:

@@ -7,7 +7,7 @@ A row means the same as a record of the service with the same values. Memory is 
 Knows tables and one feed, not what the engine does with readings.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -96,7 +96,7 @@ class TableReader:
         attributes = read_attributes(table, feed.attributes) if feed.attributes else None
         stacked = values[0].reshape(1, -1) if len(values) == 1 else np.stack(values)
         if feed.lonlat:
-            stacked[0, stacked[0] == EAST] = WEST  # a copy already, since there are two dimensions
+            stacked[0, stacked[0] == EAST] = WEST  # a copy already, because there are two dimensions
         if self._copies:
             ids = Ids(ids.starts, ids.bytes.copy(), ids.hashes)
             event_times = event_times.copy()
@@ -174,10 +174,12 @@ def as_table(readings: Any, feed: str, names: Sequence[str]) -> pa.Table:
         return pa.Table.from_batches([readings])
     try:
         if hasattr(readings, "iloc") and hasattr(readings, "columns"):
-            # pandas: column by column, since a choice of columns is a copy, and since a geometry is no Arrow column.
+            # pandas: column by column, because a choice of columns is a copy, and a geometry is no Arrow column.
             return pa.table({name: readings[name] for name in names if name in readings.columns})
+        if isinstance(readings, Mapping):
+            readings = {name: readings[name] for name in names if name in readings}
         return pa.table(readings)
-    except (TypeError, ValueError) as error:  # Arrow's own errors derive from these
+    except (TypeError, ValueError, pa.ArrowException) as error:
         raise ReadingError(
             DeadLetterCode.WRONG_TYPE,
             f"The readings of feed {feed!r} are of type {type(readings).__name__}, and cannot be read as a table: "
@@ -203,17 +205,17 @@ def _nulls(column: pa.Array) -> Bools:
 
 
 def _id_column(feed: Feed, column: pa.Array) -> pa.Array:
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary.cast(pa.large_string()).take(column.indices)
-    if pa.types.is_integer(column.type) or pa.types.is_null(column.type):
-        column = column.cast(pa.large_string())
-    kind = column.type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    is_whole = pa.types.is_integer(kind) or pa.types.is_null(kind)
+    if not (is_text or is_whole):
         raise ReadingError(
             DeadLetterCode.WRONG_TYPE,
             f"Feed {feed.name!r}: column {feed.stream_id!r} is of type {kind}, but a stream id is text or a whole "
             "number. Cast the column.",
         )
+    if pa.types.is_dictionary(column.type):
+        return column.dictionary.cast(pa.large_string()).take(column.indices)
     return column.cast(pa.large_string())
 
 

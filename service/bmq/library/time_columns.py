@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from bmq.errors import DeadLetterCode, ReadingError
 from bmq.library.shared_arrays import as_writable, floats_of, ints_of
-from bmq.records import Int64s, TimeUnit
+from bmq.records import Bools, Int64s, TimeUnit
 from bmq.wire.event_times import LAST_EVENT_TIME_MS
 
 _BEYOND = LAST_EVENT_TIME_MS + 1  # what a time becomes that is too large to be multiplied: it is out of range
@@ -32,7 +32,10 @@ def read_times(name: str, column: pa.Array, unit: TimeUnit | None) -> Int64s:
     if pa.types.is_date(kind):
         return ints_of(column.cast(pa.timestamp("ms")).cast(pa.int64()))
     if pa.types.is_floating(kind):
-        return _in_milliseconds(_whole(name, column), (unit or TimeUnit.MS).power)
+        numbers, no_numbers = _whole(name, column)
+        times = _in_milliseconds(numbers, (unit or TimeUnit.MS).power)
+        times[no_numbers] = _BEYOND  # a bad reading, and not a column of the wrong type
+        return times
     if pa.types.is_integer(kind):
         column = column.cast(pa.int64(), safe=False) if not pa.types.is_uint64(kind) else _clipped(column)
         return _in_milliseconds(ints_of(column), (unit or TimeUnit.MS).power)
@@ -43,17 +46,21 @@ def read_times(name: str, column: pa.Array, unit: TimeUnit | None) -> Int64s:
     )
 
 
-def _whole(name: str, column: pa.Array) -> Int64s:
-    """Return floats as whole numbers. Fractions are refused: a double of seconds does not hold the exact time."""
+def _whole(name: str, column: pa.Array) -> tuple[Int64s, Bools]:
+    """Return floats as whole numbers, and which are no number: NaN and infinity.
+
+    Fractions are refused: a double of seconds does not hold the exact time.
+    """
     numbers = floats_of(column)
-    wrong = ~np.isfinite(numbers) | (np.floor(numbers) != numbers) | (np.abs(numbers) > LARGEST_WHOLE)
+    finite = np.isfinite(numbers)
+    wrong = finite & ((np.floor(numbers) != numbers) | (np.abs(numbers) > LARGEST_WHOLE))
     if wrong.any():
         raise ReadingError(
             DeadLetterCode.WRONG_TYPE,
             f"Column {name!r} holds {numbers[wrong][0]!r}, but an event time that is a float is a whole number up to "
             "2^53. Convert the column to timestamps, as with pandas.to_datetime(..., unit='s').",
         )
-    return numbers.astype(np.int64)
+    return np.where(finite, numbers, 0).astype(np.int64), ~finite
 
 
 def _clipped(column: pa.Array) -> pa.Array:

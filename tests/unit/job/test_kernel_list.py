@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PRELUDE = """
 import numpy as np
 from bmq.job.kernel_list import list_loaded, load_listed
@@ -39,10 +41,24 @@ def test_what_is_listed_and_not_in_the_cache_is_compiled(tmp_path: Path) -> None
     assert run(tmp_path, LOAD) == "True 1 1"
 
 
-def test_a_damaged_list_is_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("there", "damaged"), [(b"hashing", b"hushing"), (b"numba", b"nunba"), (b".", b"")])
+def test_a_damaged_list_is_not_followed_and_is_written_anew(tmp_path: Path, there: bytes, damaged: bytes) -> None:
     run(tmp_path, CALL)
     run(tmp_path, CALL)
     (listed,) = tmp_path.glob("called-*.pickle")
-    listed.write_bytes(listed.read_bytes()[:20])
+    content = listed.read_bytes()
+    assert there in content
+    listed.write_bytes(content.replace(there, damaged))
 
-    assert run(tmp_path, LOAD) == "False 0 0"
+    assert run(tmp_path, LOAD).startswith("False")
+    assert run(tmp_path, CALL) == "True"
+    assert listed.read_bytes() == content
+
+
+def test_a_folder_that_cannot_be_written_gives_no_list_and_no_error(tmp_path: Path) -> None:
+    run(tmp_path, CALL)
+    script = (
+        "from bmq.job import kernel_list; kernel_list._path = lambda: __import__('pathlib').Path('/dev/null/called')"
+    )
+
+    assert run(tmp_path, f"{script}; {CALL}") == "False"

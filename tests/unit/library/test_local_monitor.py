@@ -159,3 +159,12 @@ def test_a_long_run_keeps_no_changes_for_a_replica(monkeypatch: pytest.MonkeyPat
 
     assert line._shard.take_delta().commands == ()
     assert repr(line) == "<bmq.Monitor of line: 3 queries, 0 streams>"
+
+
+def test_a_query_is_not_deleted_by_none() -> None:
+    monitor = bmq.Monitor(bmq.Feed("line", ["x"]))
+    monitor.put("q", {"kind": "match", "feed": "line", "region": {"box": {"x": [0, 9]}}})
+
+    with pytest.raises(bmq.ControlError, match=r"'q' is of type NoneType\. .*`remove` deletes a query"):
+        monitor.put("q", None)  # type: ignore[arg-type]
+    assert monitor.query_ids == ["q"]

@@ -122,6 +122,7 @@ def test_several_attributes_are_one_text() -> None:
         ({"ts": [FIRST, 1_700_000_000]}, r"row 1: 'ts' is 1700000000, but .* or declare event_time_unit"),
         ({"ts": pa.array([FIRST, 2**62])}, r"row 1: 'ts' is \d+, but event times lie between"),
         ({"ts": pa.array([FIRST, 2**64 - 1], pa.uint64())}, r"row 1: 'ts' is \d+, but event times lie between"),
+        ({"ts": [float(FIRST), float("nan")]}, r"row 1: 'ts' is nan, but event times lie between"),
         ({"x": [None, 1.0]}, r"row 0: 'x' is None, but a reading has a number for every dimension"),
         ({"x": [1.0, float("nan")]}, r"row 1: 'x' is nan, but a dimension is a finite number"),
         ({"x": [float("-inf")] * 2}, r"row 0: 'x' is -inf, .* So it is in 2 rows\. Monitor\(bad_readings=\"drop\"\)"),
@@ -170,7 +171,7 @@ def test_places_that_are_not_on_the_globe_are_refused_and_180_is_minus_180() -> 
 def test_bad_rows_are_dropped_and_counted_if_asked() -> None:
     monitor = bmq.Monitor(LINE, bad_readings="drop")
     monitor.put("q", {"kind": "match", "feed": "line", "region": {"box": {"x": [0, 9]}}})
-    table = {"id": ["a", None, "c", "d"], "ts": [FIRST] * 4, "x": [1.0, 2.0, float("nan"), 4.0]}
+    table = {"id": ["a", None, "c", "d"], "ts": [FIRST] * 4, "x": [1.0, 2.0, float("nan"), 4.0], "other": [object()]}
 
     assert monitor.advance({"line": table}) == 2
     assert monitor.events()["stream_id"].to_pylist() == ["a", "d"]
@@ -208,3 +209,17 @@ def test_what_may_be_held_is_a_copy(feed: bmq.Feed) -> None:
     assert not np.shares_memory(readings.values, x)
     assert not np.shares_memory(readings.event_times, times)
     assert not np.shares_memory(readings.ids.bytes, np.frombuffer(table["id"].chunk(0).buffers()[2], np.uint8))
+
+
+def test_a_float_time_that_is_no_number_is_a_bad_reading_in_every_unit() -> None:
+    monitor = bmq.Monitor(bmq.Feed("line", ["x"], event_time_unit="us"), bad_readings="drop")
+    times = [float(FIRST) * 1000, float("nan"), float("inf")]
+
+    monitor.advance({"line": {"id": ["a", "b", "c"], "ts": times, "x": [1.0] * 3}})
+    assert monitor.counts == bmq.Counts(readings=1, bad=2)
+
+
+@pytest.mark.parametrize("values", [[1.5, 2.5], [True, False]])
+def test_a_dictionary_of_what_is_no_stream_id_is_refused(values: list[Any]) -> None:
+    with pytest.raises(bmq.ReadingError, match=r"'id' is of type (double|bool), but a stream id is text"):
+        read(columns(id=pa.array(values).dictionary_encode()))
