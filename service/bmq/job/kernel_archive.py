@@ -13,6 +13,7 @@ import sys
 import tarfile
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numba
 from numba import config
@@ -71,4 +72,5 @@ def pack(folder: Path, root: Path, path: Path) -> None:
 
 def _is_in_force() -> bool:
     """Return whether numba caches a kernel where this package says."""
-    return isinstance(shards_of._cache._impl.locator, PackageLocator)  # noqa: SLF001 - numba has no other way to it
+    kernel: Any = shards_of  # numba has no other way to its locator
+    return isinstance(kernel._cache._impl.locator, PackageLocator)  # noqa: SLF001
