@@ -5,6 +5,7 @@ import { h, replace, setText } from "./dom";
 import { fieldOf } from "./errorField";
 import { type FormField, fieldsOf, KINDS, MAIN } from "./formFields";
 import { asDefinition, type Fault, type Region } from "./protocol";
+import { asRegion } from "./regionShape";
 import type { Store } from "./store";
 
 interface Row {
@@ -95,7 +96,7 @@ export class QueryEditor {
   }
 
   private rebuild(definition: Record<string, unknown>): void {
-    this.kind.value = String(definition["kind"] ?? "border");
+    this.kind.value = typeof definition["kind"] === "string" ? definition["kind"] : "border";
     this.specs = fieldsOf(this.kind.value);
     this.rows = new Map();
     const main: HTMLElement[] = [];
@@ -188,12 +189,7 @@ export class QueryEditor {
   private shareRegion(): void {
     const text = this.rows.get("region")?.control.value ?? "";
     const feed = this.rows.get("feed")?.control.value ?? "";
-    try {
-      const region = JSON.parse(text) as Region;
-      this.actions.showRegion(typeof region === "object" ? region : null, feed);
-    } catch {
-      this.actions.showRegion(null, feed);
-    }
+    this.actions.showRegion(asRegion(parsed(text)), feed);
   }
 
   private async put(): Promise<void> {
@@ -230,6 +226,14 @@ export class QueryEditor {
     row.control.setAttribute("aria-invalid", "true");
     row.control.closest("details")?.setAttribute("open", "");
     row.control.focus();
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
   }
 }
 
