@@ -168,6 +168,7 @@ export class Store {
   missed = 0;
   health: Health | null = null;
   connected = false;
+  refusal = ""; // why the server refuses this browser
   feed = "";
   selected: string | null = null;
   private selectedAt = 0;
@@ -236,6 +237,12 @@ export class Store {
 
   setConnected(connected: boolean): void {
     this.connected = connected;
+    if (connected) this.refusal = "";
+    this.emit("connection");
+  }
+
+  setRefusal(message: string): void {
+    this.refusal = message;
     this.emit("connection");
   }
 
