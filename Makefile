@@ -74,7 +74,7 @@ web: web/node_modules/.package-lock.json ## Check the sources of the page in web
 .PHONY: web-check
 web-check: web/node_modules/.package-lock.json ## Check the sources of the page: types, tests, and that the built files are these
 	cd web && npm run --silent check && npm test --silent && npx vite build --outDir ../.make/static --logLevel warn
-	diff --recursive --exclude sources.sha256 --exclude licences.txt .make/static service/bmq/view/static
+	diff --recursive --exclude '*.sha256' --exclude licences.txt .make/static service/bmq/view/static
 
 web/node_modules/.package-lock.json: web/package-lock.json
 	cd web && npm ci --no-audit --no-fund

@@ -3,8 +3,8 @@
 import "uplot/dist/uPlot.min.css";
 import uPlot from "uplot";
 import { h, replace } from "./dom";
+import { drawn, namedStreams } from "./drawnQueries";
 import type { Region, ShownEvent } from "./protocol";
-import { regionOf } from "./protocol";
 import { intervalOf, type Point } from "./regions";
 import { handlesOf } from "./regionEdit";
 import { roundTo } from "./projection";
@@ -166,15 +166,13 @@ export class ChartStage {
     const { feed } = this;
     const [bottom, top] = [plot.scales["y"]?.min ?? 0, plot.scales["y"]?.max ?? 0];
     if (!feed) return [];
-    const found = [];
-    for (const query of this.store.queriesOf(feed.name)) {
-      const region = regionOf(query.definition);
-      const interval = region && intervalOf(region, feed.setup.dimensions[0] ?? "");
-      if (!interval || interval[1] < bottom || interval[0] > top) continue;
-      const streams = (query.definition as { streams?: string[] }).streams;
-      if (streams && !streams.some((id) => this.watched.includes(id)) && query.id !== this.store.selected) continue;
-      found.push({ query, low: Math.max(bottom, interval[0]), high: Math.min(top, interval[1]) });
-    }
+    const found = drawn(this.store.queriesOf(feed.name), (query, region) => {
+      const interval = intervalOf(region, feed.setup.dimensions[0] ?? "");
+      if (!interval || interval[1] < bottom || interval[0] > top) return null;
+      const streams = namedStreams(query);
+      if (streams && !streams.some((id) => this.watched.includes(id)) && query.id !== this.store.selected) return null;
+      return { query, low: Math.max(bottom, interval[0]), high: Math.min(top, interval[1]) };
+    });
     return found.slice(0, MOST_BANDS);
   }
 

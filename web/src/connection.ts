@@ -1,35 +1,70 @@
 // The stream of updates, and the commands.
 
+import type { EventFilter } from "./eventList";
 import type { Details, Fault, Setup, ShownEvent, Update } from "./protocol";
 import type { Store } from "./store";
 
 const SILENCE_MS = 6000; // the server sends four updates a second, also if nothing changes
+const FIRST_UPDATE_MS = 60_000; // the first update holds everything, some megabytes: a slow link needs its time
+const LOOK_EVERY_MS = 2000;
 
-export function connect(store: Store): void {
+/** Applies the server's updates to the store, over every lost connection; `base` is the address of the page. */
+export function connect(store: Store, base = ""): void {
+  const address = `${base}api/updates`;
   let source: EventSource | null = null;
   let last = performance.now();
+  let hasUpdate = false;
 
   const open = (): void => {
     source?.close();
-    source = new EventSource("api/updates");
+    const opened = new EventSource(address);
+    source = opened;
     last = performance.now();
-    source.addEventListener("setup", (event) => {
+    hasUpdate = false;
+    opened.addEventListener("setup", (event) => {
+      // A browser also connects by itself, and then the server sends everything once more.
       last = performance.now();
+      hasUpdate = false;
       store.begin(JSON.parse((event as MessageEvent<string>).data) as Setup);
     });
-    source.addEventListener("update", (event) => {
+    opened.addEventListener("update", (event) => {
       last = performance.now();
+      hasUpdate = true;
       store.apply(JSON.parse((event as MessageEvent<string>).data) as Update, last);
     });
-    source.addEventListener("error", () => store.connected && store.setConnected(false));
+    opened.addEventListener("error", () => {
+      if (store.connected) store.setConnected(false);
+      if (opened.readyState !== EventSource.CLOSED) {
+        if (store.refusal) store.setRefusal(""); // now the server does not answer at all
+        return;
+      }
+      void refusalOf(address).then((message) => store.connected || store.setRefusal(message));
+    });
   };
   open();
   setInterval(() => {
     // A browser gives up after some answers, such as those of a proxy whose server is away.
-    if (source?.readyState !== EventSource.CLOSED && performance.now() - last < SILENCE_MS) return;
+    const patience = hasUpdate ? SILENCE_MS : FIRST_UPDATE_MS;
+    if (source?.readyState !== EventSource.CLOSED && performance.now() - last < patience) return;
     if (store.connected) store.setConnected(false);
     open();
-  }, 2000);
+  }, LOOK_EVERY_MS);
+}
+
+/** Returns why the server refuses a request, or "" if it does not, or does not answer: an EventSource shows no reason. */
+export async function refusalOf(address: string): Promise<string> {
+  const end = new AbortController();
+  try {
+    const response = await fetch(address, { cache: "no-store", signal: end.signal });
+    if (response.ok) return "";
+    const answer = (await response.json().catch(() => null)) as { error?: { message?: unknown } } | null;
+    const message = answer?.error?.message;
+    return typeof message === "string" ? message : `The server answers with the status ${response.status}.`;
+  } catch {
+    return "";
+  } finally {
+    end.abort(); // the answer may be the endless stream of updates
+  }
 }
 
 export interface Replied {
@@ -75,11 +110,12 @@ export async function fetchDetails(id: string): Promise<Details | null> {
   }
 }
 
-export async function fetchEvents(filter: { query: string; stream: string; kind: string; feed: string }): Promise<ShownEvent[]> {
+/** Returns the events that fit a filter; null if the server did not answer. */
+export async function fetchEvents(filter: EventFilter): Promise<ShownEvent[] | null> {
   try {
-    const response = await fetch(`api/events?${new URLSearchParams(filter)}`);
-    return response.ok ? ((await response.json()) as { events: ShownEvent[] }).events : [];
+    const response = await fetch(`api/events?${new URLSearchParams({ ...filter })}`);
+    return response.ok ? ((await response.json()) as { events: ShownEvent[] }).events : null;
   } catch {
-    return [];
+    return null;
   }
 }

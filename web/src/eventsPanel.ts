@@ -1,22 +1,21 @@
 // The list of events, the newest first, with its filter.
 
 import { fetchEvents } from "./connection";
-import { h, replace, setText } from "./dom";
+import { h, setText } from "./dom";
+import { EventList } from "./eventList";
 import { clock, short } from "./format";
 import type { ShownEvent } from "./protocol";
 import type { Store } from "./store";
 
-const MOST_ROWS = 200;
-
 export class EventsPanel {
   readonly element: HTMLElement;
+  private readonly events = new EventList();
+  private readonly rows = new WeakMap<ShownEvent, HTMLElement>();
+  private readonly empty = h("li", { class: "empty" });
   private readonly list = h("ol", { class: "events", "aria-label": "Events, the newest first" });
   private readonly note = h("p", { class: "note" });
-  private readonly filter = { query: "", stream: "", kind: "", feed: "" };
   private readonly pause: HTMLButtonElement;
   private readonly own: HTMLButtonElement;
-  private paused = false;
-  private isEmpty = true;
 
   constructor(private readonly store: Store) {
     const field = (name: "query" | "stream", label: string): HTMLInputElement =>
@@ -36,7 +35,7 @@ export class EventsPanel {
       h("option", { value: "" }, "Every kind"),
       ...kinds.map((name) => h("option", { value: name }, name)),
     );
-    this.pause = h("button", { type: "button", "aria-pressed": "false", onclick: () => this.setPaused(!this.paused) }, "Hold");
+    this.pause = h("button", { type: "button", "aria-pressed": "false", onclick: () => this.setHeld(!this.events.isHeld) }, "Hold");
     this.own = h("button", { type: "button", "aria-pressed": "true", onclick: () => this.setOwn(!this.isOwn) }, "This feed");
     this.element = h(
       "section",
@@ -45,17 +44,18 @@ export class EventsPanel {
       this.note,
       this.list,
     );
-    store.onEvents((events) => this.add(events));
+    store.onEvents((events) => this.events.add(events) && this.show());
     store.on("setup", () => {
       this.own.hidden = store.feeds.size < 2;
-      this.filter.feed = this.isOwn ? store.feed : "";
-      this.clear();
+      this.events.filter.feed = this.isOwn ? store.feed : "";
+      this.events.begin();
+      this.show();
     });
     store.on("selection", () => {
       this.followFeed();
       this.markSelected();
     });
-    this.clear();
+    this.show();
   }
 
   private get isOwn(): boolean {
@@ -70,55 +70,53 @@ export class EventsPanel {
 
   private followFeed(): void {
     const feed = this.isOwn ? this.store.feed : "";
-    if (feed === this.filter.feed) return;
-    this.filter.feed = feed;
+    if (feed === this.events.filter.feed) return;
+    this.events.filter.feed = feed;
     void this.reload();
   }
 
-  private setPaused(paused: boolean): void {
-    this.paused = paused;
-    this.pause.setAttribute("aria-pressed", String(paused));
-    if (!paused) void this.reload();
+  private setHeld(held: boolean): void {
+    this.pause.setAttribute("aria-pressed", String(held));
+    if (held) return this.events.hold();
+    this.events.goOn();
+    void this.reload();
   }
 
   private setFilter(name: "query" | "stream" | "kind", value: string): void {
-    this.filter[name] = value;
+    this.events.filter[name] = value;
     void this.reload();
   }
 
+  /** Shows at once what the page knows, then also what the server finds further back. */
   private async reload(): Promise<void> {
-    const wanted = { ...this.filter };
-    const events = await fetchEvents(wanted);
-    if (JSON.stringify(wanted) !== JSON.stringify(this.filter)) return;
-    this.clear();
-    this.add(events);
+    const { generation, filter } = this.events;
+    const wanted = { ...filter };
+    this.events.refilter(this.store.events);
+    this.show();
+    const found = await fetchEvents(wanted);
+    if (!found || generation !== this.events.generation || JSON.stringify(wanted) !== JSON.stringify(filter)) return;
+    if (this.events.add(found)) this.show();
   }
 
-  private clear(): void {
-    this.isEmpty = true;
-    const { feed: _, ...others } = this.filter;
-    const filtered = Object.values(others).some(Boolean);
-    replace(this.list, h("li", { class: "empty" }, filtered ? "No event fits the filter yet." : "No event yet. An event comes when a stream crosses a border."));
-  }
-
-  private fits({ query, stream, kind, feed }: ShownEvent): boolean {
-    const { filter } = this;
-    if (filter.feed && !feed.split(" ~ ").includes(filter.feed)) return false;
-    return query.includes(filter.query) && stream.includes(filter.stream) && (!filter.kind || kind === filter.kind);
-  }
-
-  private add(events: ShownEvent[]): void {
-    if (this.paused) return;
-    const fitting = events.filter((event) => this.fits(event)).slice(-MOST_ROWS);
-    if (!fitting.length) return;
-    if (this.isEmpty) replace(this.list);
-    this.isEmpty = false;
-    const rows = document.createDocumentFragment();
-    for (const event of fitting.reverse()) rows.append(this.row(event));
-    this.list.prepend(rows);
-    while (this.list.childElementCount > MOST_ROWS) this.list.lastElementChild?.remove();
+  private show(): void {
+    const { shown, filter } = this.events;
+    const rows = [...shown].reverse().map((event) => this.rowOf(event));
+    const isFiltered = Boolean(filter.query || filter.stream || filter.kind);
+    setText(this.empty, isFiltered ? "No event fits the filter yet." : "No event yet. An event comes when a stream crosses a border.");
+    // Rows that stay are not moved: one of them may have the focus.
+    const wanted = new Set<Element>(rows.length ? rows : [this.empty]);
+    for (const child of [...this.list.children]) if (!wanted.has(child)) child.remove();
+    [...wanted].forEach((row, i) => {
+      if (this.list.children[i] !== row) this.list.insertBefore(row, this.list.children[i] ?? null);
+    });
     const { missed } = this.store;
     setText(this.note, missed ? `${missed} events came faster than this page shows them.` : "");
+  }
+
+  private rowOf(event: ShownEvent): HTMLElement {
+    const row = this.rows.get(event) ?? this.row(event);
+    this.rows.set(event, row);
+    return row;
   }
 
   private row(event: ShownEvent): HTMLElement {
@@ -128,7 +126,7 @@ export class EventsPanel {
     const details = [event.feed, ...value, event.reason.replaceAll("_", " "), ...tags].filter(Boolean).join(" · ");
     return h(
       "li",
-      { class: `event ${sign}`, "data-query": event.query },
+      { class: `event ${sign}${event.query === this.store.selected ? " selected" : ""}`, "data-query": event.query },
       h("time", {}, clock(event.time)),
       h(
         "span",

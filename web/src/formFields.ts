@@ -29,6 +29,8 @@ export interface FormField {
   required: boolean;
   help: string;
   fallback: unknown;
+  /** Whether the schema allows a number; a text field may allow one, too. */
+  allowsNumber: boolean;
 }
 
 export const KINDS = {
@@ -63,7 +65,33 @@ function fieldOf(name: string, node: SchemaNode, schema: SchemaNode, required: b
     required,
     help: node.description ?? resolved(node, schema).description ?? "",
     fallback: node.default,
+    allowsNumber: ["number", "integer"].some((type) => typesOf(node, schema).has(type)),
   };
+}
+
+/** Returns the text of a field for a value of a definition; null is as absent as a field that is not there. */
+export function textOf(field: FormField, value: unknown): string {
+  if (value === undefined || value === null) return "";
+  return field.input === "json" || typeof value === "object" ? pretty(value) : String(value);
+}
+
+/**
+ * Returns the value that a definition gets for the text of a field; undefined for none.
+ *
+ * `before` is the value of the definition that is edited: an `expires_at` that was a number stays one.
+ * Throws SyntaxError if the field takes JSON and the text is no JSON.
+ */
+export function valueOf(field: FormField, text: string, before: unknown): unknown {
+  const trimmed = text.trim();
+  if (!trimmed) return undefined;
+  if (field.input === "json") return JSON.parse(trimmed);
+  const isNumber = field.input === "number" || (field.allowsNumber && typeof before === "number");
+  return isNumber && !Number.isNaN(Number(trimmed)) ? Number(trimmed) : trimmed;
+}
+
+/** Returns JSON with one line a point: a polygon of many corners stays readable. */
+export function pretty(value: unknown): string {
+  return JSON.stringify(value, null, 1).replace(/\[\s+(-?[\d.eE+]+|null),\s+(-?[\d.eE+]+|null)\s+\]/g, "[$1, $2]");
 }
 
 function inputOf(node: SchemaNode, schema: SchemaNode): Input {

@@ -31,6 +31,7 @@ function build(): void {
   const tools = h("div", { class: "tools", role: "group", "aria-label": "Draw a query" });
   const noStage = h("p", { class: "no-stage", hidden: true });
   const toast = h("div", { class: "toast", role: "status", "aria-live": "polite" });
+  const refusal = h("p", { class: "refusal", role: "alert", hidden: true });
   let sayTimer = 0;
   const say = (message: string, isFault = false): void => {
     setText(toast, message);
@@ -166,7 +167,7 @@ function build(): void {
     health.element,
     editor.element,
   );
-  stage.append(chart.element, tools, noStage, toast);
+  stage.append(chart.element, tools, noStage, refusal, toast);
   replace(document.getElementById("app") ?? document.body, header, stage, side);
   showTab("events");
 
@@ -205,7 +206,9 @@ function build(): void {
       unreachable: "service away",
       disconnected: "reconnecting",
     };
-    setText(pill, words[state]);
+    setText(pill, store.refusal ? "refused" : words[state]);
+    setText(refusal, store.refusal);
+    refusal.hidden = !store.refusal;
     pill.className = `pill ${state}`;
     const { health: figures } = store;
     const rates = figures?.readings_rate === undefined ? "" : `${whole(figures.readings_rate)} readings/s · ${whole(figures.events_rate ?? 0)} events/s`;

@@ -6,9 +6,10 @@ import workerUrl from "maplibre-gl/dist/maplibre-gl-worker.mjs?url";
 import { feature, mesh } from "topojson-client";
 import worldUrl from "world-atlas/countries-50m.json?url";
 import { h } from "./dom";
+import { drawn, drawnKey } from "./drawnQueries";
 import { pieces, unwrappedLand } from "./land";
 import { DEGREES, type Extent, toLngLat } from "./projection";
-import { type Region, regionOf } from "./protocol";
+import { asDefinition, type Region } from "./protocol";
 import { extentOf, type Point, polygonsOf } from "./regions";
 import type { FeedStreams, Query, Store } from "./store";
 import { StreamLayer } from "./streamLayer";
@@ -161,21 +162,17 @@ export class MapStage {
   private drawRegions(feed: FeedStreams, force: boolean): void {
     const queries = this.store.queriesOf(feed.name);
     const { selected } = this.store;
-    const key = queries.map((query) => `${query.version}${query.members > 0 ? "+" : "-"}`).join() + selected;
+    const key = drawnKey(queries, selected);
     if (!force && key === this.regionsKey) return;
     this.regionsKey = key;
-    const features: Feature[] = [];
     this.extents.clear();
-    for (const query of queries) {
-      const region = regionOf(query.definition);
-      if (!region || query.status === "rejected") continue;
-      const paused = (query.definition as { enabled?: boolean }).enabled === false;
-      features.push(
-        this.featureOf(region, feed, { inside: query.members > 0, selected: query.id === selected, paused }),
-      );
+    const features = drawn(queries, (query, region): Feature => {
+      const paused = asDefinition(query.definition)?.["enabled"] === false;
+      const shown = this.featureOf(region, feed, { inside: query.members > 0, selected: query.id === selected, paused });
       const extent = extentOf(polygonsOf(region, feed.setup, feed.extent));
       if (extent) this.extents.set(query.id, extent);
-    }
+      return shown;
+    });
     this.map.getSource<GeoJSONSource>("regions")?.setData({ type: "FeatureCollection", features });
   }
 

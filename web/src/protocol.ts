@@ -1,5 +1,6 @@
 // What the server of the page sends. The definitions inside are those of wire.ts, which is made from the JSON Schemas.
 
+import { asRegion } from "./regionShape";
 import type {
   BandJoinDefinition,
   BorderDefinition,
@@ -127,8 +128,7 @@ export function asDefinition(value: unknown): (Definition & Record<string, unkno
     : null;
 }
 
+/** Returns the region of a definition, or null if there is none that can be drawn: the service has rejected it, or will. */
 export function regionOf(value: unknown): Region | null {
-  const definition = asDefinition(value);
-  const region = definition && "region" in definition ? definition.region : null;
-  return typeof region === "object" && region !== null ? (region as Region) : null;
+  return asRegion(asDefinition(value)?.["region"]);
 }

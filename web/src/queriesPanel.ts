@@ -12,7 +12,10 @@ type Order = (a: Query, b: Query) => number;
 
 const NAMES = new Intl.Collator("en", { numeric: true });
 const byId: Order = (a, b) => NAMES.compare(a.id, b.id);
-const kindOf = (query: Query): string => asDefinition(query.definition)?.kind ?? "";
+const kindOf = (query: Query): string => {
+  const kind: unknown = asDefinition(query.definition)?.kind;
+  return typeof kind === "string" ? kind : "";
+};
 const ORDERS: { name: string; order: Order }[] = [
   { name: "Query", order: byId },
   { name: "Kind", order: (a, b) => NAMES.compare(kindOf(a), kindOf(b)) || byId(a, b) },
@@ -110,9 +113,8 @@ export class QueriesPanel {
     }
     shown.forEach((query, i) => {
       const { row, cells } = this.parts.get(query.id) ?? this.addRow(query.id);
-      const definition = asDefinition(query.definition);
       const state = stateOf(query);
-      const texts = [definition?.kind ?? "–", whole(query.members), whole(query.perMinute)];
+      const texts = [kindOf(query) || "–", whole(query.members), whole(query.perMinute)];
       texts.forEach((text, k) => cells[k] && setText(cells[k], text));
       row.className = state;
       row.title = state;

@@ -3,8 +3,9 @@
 import { putQuery } from "./connection";
 import { h, replace, setText } from "./dom";
 import { fieldOf } from "./errorField";
-import { type FormField, fieldsOf, KINDS, MAIN } from "./formFields";
+import { type FormField, fieldsOf, KINDS, MAIN, pretty, textOf, valueOf } from "./formFields";
 import { asDefinition, type Fault, type Region } from "./protocol";
+import { asRegion } from "./regionShape";
 import type { Store } from "./store";
 
 interface Row {
@@ -30,6 +31,7 @@ export class QueryEditor {
   private readonly id: Row;
   private rows = new Map<string, Row>();
   private specs: FormField[] = [];
+  private before: Record<string, unknown> = {};
 
   constructor(
     private readonly store: Store,
@@ -95,8 +97,9 @@ export class QueryEditor {
   }
 
   private rebuild(definition: Record<string, unknown>): void {
-    this.kind.value = String(definition["kind"] ?? "border");
+    this.kind.value = typeof definition["kind"] === "string" ? definition["kind"] : "border";
     this.specs = fieldsOf(this.kind.value);
+    this.before = definition;
     this.rows = new Map();
     const main: HTMLElement[] = [];
     const more: HTMLElement[] = [];
@@ -106,7 +109,7 @@ export class QueryEditor {
       this.rows.set(spec.name, row);
       const isMain = MAIN.includes(spec.name);
       (isMain ? main : more).push(row.element);
-      usesMore ||= !isMain && definition[spec.name] !== undefined;
+      usesMore ||= !isMain && (definition[spec.name] ?? null) !== null;
     }
     replace(this.fields, ...main, h("details", { open: usesMore }, h("summary", {}, "More options"), ...more));
     this.showFault(null);
@@ -119,25 +122,24 @@ export class QueryEditor {
     const label = spec.name.replaceAll("_", " ");
     if (spec.input === "flag") {
       const control = h("input", { id, type: "checkbox" });
-      control.checked = value === undefined ? spec.fallback === true : value === true;
+      control.checked = (value ?? spec.fallback) === true;
       return this.row(spec.name, label, control, spec.help);
     }
     if (spec.input === "choice" || isFeed) {
       const choices = isFeed ? Object.keys(this.store.setup?.feeds ?? {}) : spec.choices;
       const control = h("select", { id }, !spec.required && h("option", { value: "" }, "default"), ...choices.map((one) => h("option", { value: one }, one)));
-      control.value = value === undefined ? (spec.required ? (choices[0] ?? "") : "") : String(value);
+      control.value = textOf(spec, value) || (spec.required ? (choices[0] ?? "") : "");
       control.addEventListener("change", () => this.shareRegion());
       return this.row(spec.name, label, control, spec.help);
     }
     if (spec.input === "json") {
-      const text = value === undefined ? "" : pretty(value);
       const control = h("textarea", { id, rows: spec.name === "region" ? 6 : 2, spellcheck: "false", placeholder: spec.name === "region" ? "Draw it, or write JSON" : "JSON" });
-      control.value = text;
+      control.value = textOf(spec, value);
       if (spec.name === "region") control.addEventListener("input", () => this.shareRegion());
       return this.row(spec.name, label, control, spec.help);
     }
     const control = h("input", { id, autocomplete: "off", spellcheck: "false", inputmode: spec.input === "number" ? "decimal" : null });
-    control.value = value === undefined ? "" : String(value);
+    control.value = textOf(spec, value);
     return this.row(spec.name, label, control, spec.help);
   }
 
@@ -165,16 +167,12 @@ export class QueryEditor {
         if (control.checked !== (spec.fallback === true)) definition[spec.name] = control.checked;
         continue;
       }
-      const text = control.value.trim();
-      if (!text) continue;
-      if (spec.input === "number") definition[spec.name] = Number.isNaN(Number(text)) ? text : Number(text);
-      else if (spec.input === "json") {
-        try {
-          definition[spec.name] = JSON.parse(text);
-        } catch (error) {
-          return { fault: { code: "not_json", message: `This is no JSON: ${(error as Error).message}` }, field: spec.name };
-        }
-      } else definition[spec.name] = text;
+      try {
+        const value = valueOf(spec, control.value, this.before[spec.name]);
+        if (value !== undefined) definition[spec.name] = value;
+      } catch (error) {
+        return { fault: { code: "not_json", message: `This is no JSON: ${(error as Error).message}` }, field: spec.name };
+      }
     }
     return { definition };
   }
@@ -188,12 +186,7 @@ export class QueryEditor {
   private shareRegion(): void {
     const text = this.rows.get("region")?.control.value ?? "";
     const feed = this.rows.get("feed")?.control.value ?? "";
-    try {
-      const region = JSON.parse(text) as Region;
-      this.actions.showRegion(typeof region === "object" ? region : null, feed);
-    } catch {
-      this.actions.showRegion(null, feed);
-    }
+    this.actions.showRegion(asRegion(parsed(text)), feed);
   }
 
   private async put(): Promise<void> {
@@ -233,7 +226,10 @@ export class QueryEditor {
   }
 }
 
-/** Returns JSON with one line a point: a polygon of many corners stays readable. */
-function pretty(value: unknown): string {
-  return JSON.stringify(value, null, 1).replace(/\[\s+(-?[\d.eE+]+|null),\s+(-?[\d.eE+]+|null)\s+\]/g, "[$1, $2]");
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }

@@ -10,6 +10,7 @@ export type Polygons = Point[][][];
 const CIRCLE_POINTS = 72;
 const EARTH_METRES = 6_371_008.8;
 const STEP_DEGREES = 2; // a side is straight in degrees and not on the map, so long ones are cut into short ones
+const MOST_STEPS = 180 / STEP_DEGREES; // the longest side of a valid ring; a latitude of 1e12 would never end
 
 /** Returns the polygons of a region of two dimensions; none if it cannot be drawn. */
 export function polygonsOf(region: Region, feed: FeedSetup, extent: Extent): Polygons {
@@ -67,7 +68,8 @@ function ringOf(points: readonly (readonly number[])[], lonlat: boolean): Point[
       continue;
     }
     const near = lon + 360 * Math.round((before[0] - lon) / 360);
-    const steps = Math.max(1, Math.ceil(Math.max(Math.abs(near - before[0]), Math.abs(lat - before[1])) / STEP_DEGREES));
+    const longest = Math.max(Math.abs(near - before[0]), Math.abs(lat - before[1]));
+    const steps = Math.min(MOST_STEPS, Math.max(1, Math.ceil(longest / STEP_DEGREES)));
     for (let k = 1; k <= steps; k += 1) {
       unwrapped.push([before[0] + ((near - before[0]) * k) / steps, before[1] + ((lat - before[1]) * k) / steps]);
     }

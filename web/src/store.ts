@@ -1,8 +1,8 @@
 // What the page knows: the sum of all updates since the stream of updates began. Knows no element of the page.
 
+import { drawn } from "./drawnQueries";
 import { DEGREES, type Extent, planeProjection, type Projection } from "./projection";
 import type { DeadLetter, FeedSetup, FeedUpdate, Health, QueryUpdate, Setup, ShownEvent, Update } from "./protocol";
-import { regionOf } from "./protocol";
 import { extentOf, polygonsOf } from "./regions";
 
 export const MOST_EVENTS = 3000;
@@ -168,6 +168,7 @@ export class Store {
   missed = 0;
   health: Health | null = null;
   connected = false;
+  refusal = ""; // why the server refuses this browser
   feed = "";
   selected: string | null = null;
   private selectedAt = 0;
@@ -236,6 +237,12 @@ export class Store {
 
   setConnected(connected: boolean): void {
     this.connected = connected;
+    if (connected) this.refusal = "";
+    this.emit("connection");
+  }
+
+  setRefusal(message: string): void {
+    this.refusal = message;
     this.emit("connection");
   }
 
@@ -283,10 +290,7 @@ export class Store {
   regionExtent(feed: FeedStreams): Extent | null {
     if (feed.setup.dimensions.length !== 2 || feed.setup.lonlat) return null;
     const nowhere = { left: NaN, right: NaN, low: NaN, high: NaN };
-    const polygons = this.queriesOf(feed.name).flatMap((query) => {
-      const region = regionOf(query.definition);
-      return region ? polygonsOf(region, feed.setup, nowhere) : [];
-    });
+    const polygons = drawn(this.queriesOf(feed.name), (_, region) => polygonsOf(region, feed.setup, nowhere)).flat();
     return extentOf(polygons.filter((rings) => rings.flat(2).every(Number.isFinite)));
   }
 }

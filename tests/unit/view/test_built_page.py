@@ -10,7 +10,16 @@ import pytest
 ROOT = Path(__file__).parents[3]
 STATIC = ROOT / "service/bmq/view/static"
 # As in web/scripts/digest.mjs.
-SOURCES = ["web/src", "web/scripts", "web/index.html", "web/vite.config.ts", "web/package-lock.json", "docs/schemas"]
+SOURCES = [
+    "web/src",
+    "web/scripts",
+    "web/index.html",
+    "web/package.json",
+    "web/package-lock.json",
+    "web/tsconfig.json",
+    "web/vite.config.ts",
+    "docs/schemas",
+]
 
 
 def test_the_built_files_are_those_of_the_sources() -> None:
@@ -25,6 +34,15 @@ def test_the_built_files_are_those_of_the_sources() -> None:
 
     built = (STATIC / "sources.sha256").read_text().strip()
     assert built == digest.hexdigest(), "web/ or docs/schemas have changed: build the page again with `make web`"
+
+
+def test_nobody_changed_a_built_file_since_the_build() -> None:
+    lines = (STATIC / "built.sha256").read_text().splitlines()
+    recorded = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
+    there = [path for path in STATIC.rglob("*") if path.is_file() and path.suffix != ".sha256"]
+
+    digests = {path.relative_to(STATIC).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in there}
+    assert digests == recorded, "a built file is not the one that `make web` wrote: build the page again"
 
 
 def test_the_page_loads_nothing_from_elsewhere_and_has_no_script_of_its_own() -> None:
