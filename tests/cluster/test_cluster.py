@@ -15,7 +15,7 @@ from tests.ledger_check import must_be_whole
 from tests.spark import joins_by_hand
 from tests.spark.test_restarts import QUERIES, events_of
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
 
 MOST_STEPS = 5
 

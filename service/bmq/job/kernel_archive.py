@@ -7,6 +7,7 @@
 An executor with other sources or another CPU finds nothing in it, and compiles.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -21,14 +22,17 @@ from numba import config
 from bmq.errors import ConfigError, SetupError
 from bmq.folders import cache_folder
 from bmq.job.kernel_list import is_listed
+from bmq.job.warmup import load_for_forks
 from bmq.kernels.cache_locator import PackageLocator
 from bmq.kernels.tables.hashing import shards_of
 
-LOAD = "from bmq.job.warmup import load_for_forks; load_for_forks()"
+REPORT = "from bmq.job.kernel_archive import report; report()"
 
 
 def write_archive(path: Path) -> int:
     """Compile what the cache does not have, write the archive, and return its bytes.
+
+    Another process loads the kernels and says where they are: this one may have changed numba's cache folder.
 
     Raises
     ------
@@ -37,24 +41,37 @@ def write_archive(path: Path) -> int:
     """
     if "NUMBA_CACHE_DIR" in os.environ:
         raise ConfigError("NUMBA_CACHE_DIR is set, and such a cache cannot travel. Unset it; BMQ_CACHE_DIR may be set.")
-    if not _is_in_force():
+    for _ in range(2):  # a process that compiles something writes no list
+        done = subprocess.run([sys.executable, "-c", REPORT], stdout=subprocess.PIPE, check=False)
+        if done.returncode:
+            raise SetupError("The kernels cannot be loaded; the lines above have the reason.")
+        found = json.loads(done.stdout.splitlines()[-1])
+        if found["listed"]:
+            break
+    else:
+        raise SetupError("The kernels were loaded, but no list of them was written: look at BMQ_CACHE_DIR.")
+    if not found["travels"]:
         raise ConfigError(
             f"This numba ({numba.__version__}) names its cache by paths of this machine, so it cannot travel. Unset "
             "NUMBA_CACHE_LOCATOR_CLASSES, or install a newer numba."
         )
-    for _ in range(2):  # a process that compiles something writes no list
-        if subprocess.run([sys.executable, "-c", LOAD], check=False).returncode:
-            raise SetupError("The kernels cannot be loaded; the lines above have the reason.")
-        if is_listed():
-            break
-    else:
-        raise SetupError("The kernels were loaded, but no list of them was written: look at BMQ_CACHE_DIR.")
-    kernels = Path(config.CACHE_DIR)  # type: ignore[attr-defined]  # set at run time
     try:
-        pack(kernels, cache_folder(), path)
+        pack(Path(found["folder"]), cache_folder(), path)
     except OSError as error:
         raise SetupError(f"{path} cannot be written ({error}). Name a file in a folder where you may write.") from error
     return path.stat().st_size
+
+
+def report() -> None:
+    """Load the kernels as a daemon does; print the folder, whether a list is there, and whether the folder travels."""
+    load_for_forks()
+    kernel: Any = shards_of  # numba has no other way to its locator
+    found = {
+        "folder": config.CACHE_DIR,  # type: ignore[attr-defined]  # set at run time
+        "listed": is_listed(),
+        "travels": isinstance(kernel._cache._impl.locator, PackageLocator),  # noqa: SLF001
+    }
+    print(json.dumps(found))
 
 
 def pack(folder: Path, root: Path, path: Path) -> None:
@@ -68,9 +85,3 @@ def pack(folder: Path, root: Path, path: Path) -> None:
             os.unlink(file.name)
             raise
     path.chmod(0o644)  # it has no secrets, and other users' executors may read it
-
-
-def _is_in_force() -> bool:
-    """Return whether numba caches a kernel where this package says."""
-    kernel: Any = shards_of  # numba has no other way to its locator
-    return isinstance(kernel._cache._impl.locator, PackageLocator)  # noqa: SLF001

@@ -8,6 +8,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from numba import config
 
 from bmq.errors import ConfigError
 from bmq.job.kernel_archive import pack, write_archive
@@ -40,6 +41,19 @@ def test_an_archive_serves_a_copy_of_the_package_at_another_place(tmp_path: Path
         archive.extractall(there, filter="data")
 
     assert call(there, copied) == (0, str(copied / "bmq" / "kernels" / "tables" / "hashing.py"))
+
+
+def test_the_archive_has_the_kernels_of_the_service_whatever_this_process_caches_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path / "of-a-bench"))
+
+    assert write_archive(tmp_path / "kernels.tar.gz") > 1_000_000
+    with tarfile.open(tmp_path / "kernels.tar.gz") as archive:
+        names = archive.getnames()
+    assert sum(name.endswith(".nbc") for name in names) > 100
+    assert any(Path(name).name.startswith("called-") for name in names)
 
 
 def test_an_archive_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
