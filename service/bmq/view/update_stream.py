@@ -96,7 +96,7 @@ class _Stream(StreamingResponse):
 
         try:
             await super().__call__(scope, receive, send_in_time)
-        except (TimeoutError, ExceptionGroup):
+        except Exception:  # the library may wrap the TimeoutError
             if not is_stuck:
                 raise
         finally:
