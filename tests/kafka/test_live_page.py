@@ -198,7 +198,7 @@ def test_another_address_needs_a_token_and_a_taken_port_is_named(config: Config,
             pass
 
 
-def test_a_browser_that_reads_nothing_holds_up_nobody(port: int, place: Place) -> None:
+def test_a_browser_that_reads_late_gets_the_last_prices_without_those_between(port: int, place: Place) -> None:
     sleeper, reader = Updates(port), Updates(port)
 
     for price in range(200):

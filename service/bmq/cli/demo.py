@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bmq.broker.ports import is_free
+from bmq.broker.ports import is_free, require_free
 from bmq.cli.view import PAGE_PORT
 
 
@@ -47,6 +47,12 @@ def demo(
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same streams and queries.", min=0)] = 0,
 ) -> None:
     """Run Kafka, the service, generated streams and queries, and show the crossings live."""
+    if not page and (port is not None or opens):
+        raise typer.BadParameter(
+            "There is no page with --no-page. Leave out one of the two.", param_hint="--port, --open"
+        )
+    if port:
+        require_free(port)  # now, and not when Kafka and Spark have started
     from bmq.demo.run import SCENES, run
     from bmq.view.live_page import PageOptions
 

@@ -4,6 +4,7 @@ import secrets
 import signal
 import threading
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -25,7 +26,7 @@ def view(
         typer.Option(
             "--token",
             envvar="BMQ_VIEW_TOKEN",
-            help="Whoever opens the page needs it.  [default: none for 127.0.0.1, else a random one, which is printed]",
+            help="Needed to open the page.  [default: none for 127.0.0.1, else a random one, which is printed]",
             show_default=False,
         ),
     ] = None,
@@ -35,6 +36,12 @@ def view(
         typer.Option("--tiles", metavar="URL", help="Tiles of a map, with {z}, {x} and {y}.  [default: a world map]"),
     ] = "",
     tiles_credit: Annotated[str, typer.Option("--tiles-credit", help="What the licence of the tiles demands.")] = "",
+    metrics: Annotated[
+        str,
+        typer.Option(
+            "--metrics", metavar="URL", help="Address of the service's metrics.  [default: that of the configuration]"
+        ),
+    ] = "",
     opens: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = False,
     config: ConfigOption = None,
     bootstrap: BootstrapOption = None,
@@ -50,16 +57,39 @@ def view(
         raise ConfigError(
             f"The page needs the feeds of a configuration. There is no {USUAL_CONFIG}: name one with --config"
         )
-    if token is None:
-        token = "" if host in LOOPBACK else secrets.token_urlsafe(24)
+    is_made = token is None and host not in LOOPBACK
+    if is_made:
+        token = secrets.token_urlsafe(24)
     section = target.config.metrics
-    metrics = MetricsPlace(section.port, section.host, section.certificate, section.user, section.password)
-    options = PageOptions(host, port, token, read_only, tiles, tiles_credit)
+    place = MetricsPlace(
+        section.port, section.host, section.certificate, section.user, section.password, checked_url(metrics)
+    )
+    options = PageOptions(host, port, token or "", read_only, tiles, tiles_credit)
     asked = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: asked.set())
-    with live_page(target.config, target.servers, options, metrics) as address:
-        typer.echo(f"The page is at {address}  Ctrl-C ends it.")
+    with live_page(target.config, target.servers, options, place) as address:
+        typer.echo(f"The page is at {printed_address(address, is_made=is_made)}  Ctrl-C ends it.")
         if opens:
             open_browser(address)
         asked.wait()
+
+
+def checked_url(metrics: str) -> str:
+    """Return the address of the metrics, or raise `BadParameter` if it is none."""
+    try:
+        parts = urlsplit(metrics)
+        is_right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_right = False
+    if metrics and not is_right:
+        raise typer.BadParameter(
+            f"{metrics!r} is no address. Write one such as http://bmq.example:9108/metrics", param_hint="--metrics"
+        )
+    return metrics
+
+
+def printed_address(address: str, *, is_made: bool) -> str:
+    """Return the address as it may stand in a log: with the token only if nobody knows it yet."""
+    base, mark, _ = address.partition("?")
+    return address if is_made or not mark else f"{base}?token=..., with the token that you set."

@@ -4,7 +4,7 @@ Knows Kafka's offsets, but not the meaning of the records.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import IntEnum
 from functools import partial
@@ -112,6 +112,8 @@ class TopicReader(RecordReader):
     ----------
     options : client options with `bootstrap.servers`.
     n_before : with `Start.END`, begin so many offsets before the end of each partition, as far as Kafka has them.
+    offsets : next offset by partition, where an earlier reader stopped. It goes before `start`, unless Kafka has no
+        such offset any more.
 
     Raises
     ------
@@ -122,14 +124,17 @@ class TopicReader(RecordReader):
     # The client looks for its group's coordinator, and may not be allowed to; but this reader needs no group.
     passing = _PASSING | {KafkaError.GROUP_AUTHORIZATION_FAILED}
 
-    def __init__(self, options: Options, topic: str, start: Start, n_before: int = 0) -> None:
+    def __init__(
+        self, options: Options, topic: str, start: Start, n_before: int = 0, offsets: Mapping[int, int] | None = None
+    ) -> None:
         super().__init__(options, topic, consumer(options))
+        known = offsets or {}
         with explained(options, self._consumer):
             partitions = self._partitions()
-            if start is Start.END:
-                for at in partitions:
+            for at in partitions:
+                if start is Start.END or at.partition in known:
                     first, end = patiently(partial(self._offsets_of, at))
-                    at.offset = max(first, end - n_before)
+                    at.offset = first_offset(first, end, start, n_before, known.get(at.partition))
             self._consumer.assign(partitions)
         self._n_partitions = len(partitions)
 
@@ -162,6 +167,17 @@ class TopicReader(RecordReader):
                     f"Topic {self._topic!r} could not be read to its end: the broker fell silent. "
                     "Try again when it is well."
                 )
+
+
+def first_offset(first: int, end: int, start: Start, n_before: int, known: int | None) -> int:
+    """Return the offset at which a reader begins in a partition that has the offsets from ``first`` to before ``end``.
+
+    If Kafka has deleted the offset that is known, the reader begins with the next one that is there. An offset behind
+    the end belongs to an earlier topic of that name.
+    """
+    if known is not None and known <= end:
+        return max(first, known)
+    return max(first, end - n_before) if start is Start.END else first
 
 
 # A member that asks for nothing for five minutes is out of the group. The next poll takes it in again.

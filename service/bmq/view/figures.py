@@ -4,7 +4,9 @@ import base64
 import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from itertools import pairwise
+from urllib.error import URLError
 from urllib.request import Request, urlopen
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -69,6 +71,7 @@ class MetricsPlace:
     ----------
     certificate : file in PEM with which the service speaks TLS, "" if it does not.
     user, password : of basic authentication; "": none.
+    address : the whole address, if it does not follow from host and port; such as behind a proxy or in a container.
     """
 
     port: int
@@ -76,26 +79,60 @@ class MetricsPlace:
     certificate: str = ""
     user: str = ""
     password: str = field(default="", repr=False)
+    address: str = ""
 
     @property
     def url(self) -> str:
         """The address of the metrics."""
+        if self.address:
+            return self.address
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'https' if self.certificate else 'http'}://{host}:{self.port}/metrics"
 
 
+class NoFigures(Exception):
+    """The service did not answer with its figures; the message says why."""
+
+
 def scrape(place: MetricsPlace) -> Figures | None:
     """Return the figures of a service, or None if it does not answer."""
-    request = Request(place.url)  # noqa: S310  # http or https, as the property above says
+    try:
+        return fetch_figures(place)
+    except NoFigures:
+        return None
+
+
+def fetch_figures(place: MetricsPlace) -> Figures:
+    """Return the figures of a service.
+
+    Raises
+    ------
+    NoFigures
+        Nothing answers, or not with the figures of a service.
+    """
+    request = Request(place.url)  # noqa: S310  # http or https, as MetricsPlace says
     if place.user:
         credentials = base64.b64encode(f"{place.user}:{place.password}".encode()).decode()
         request.add_header("Authorization", f"Basic {credentials}")
     try:
-        context = ssl.create_default_context(cafile=place.certificate) if place.certificate else None
-        with urlopen(request, timeout=SCRAPE_LIMIT_SECONDS, context=context) as response:  # noqa: S310
+        with urlopen(request, timeout=SCRAPE_LIMIT_SECONDS, context=_trusted(place)) as response:  # noqa: S310
             return read_figures(response.read().decode())
-    except (OSError, ValueError):  # also an answer that is not of a service
+    except URLError as error:
+        raise NoFigures(str(error.reason)) from error
+    except (OSError, ValueError, KeyError, HTTPException) as error:  # also an answer that is not of a service
+        raise NoFigures(f"{type(error).__name__}: {error}") from error
+
+
+def _trusted(place: MetricsPlace) -> ssl.SSLContext | None:
+    """Return the certificates to trust: the service's own one, and at a named address also those of this machine."""
+    if not place.url.startswith("https:"):
         return None
+    if not place.address:
+        return ssl.create_default_context(cafile=place.certificate)
+    context = ssl.create_default_context()
+    if place.certificate:
+        context.load_verify_locations(place.certificate)
+    return context
 
 
 def read_figures(text: str) -> Figures:

@@ -7,35 +7,33 @@
     membership ────► members         from the beginning, because it is compacted
     dead letters ──► dead letters    from a little before the end
 
+Replies, events and members begin when control is read to its end, because they are about queries. The output topics
+begin when the replies are read to their end, because only a definition in force has one.
+
 A topic that cannot be read is a trouble that the page shows, and is tried again.
 """
 
-import json
-import logging
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from functools import partial
 
-from confluent_kafka import KafkaException, Message
+import msgspec
+from confluent_kafka import Message
 
 from bmq.client.messages import read_event, read_member, read_reply
 from bmq.config import TopicsSection
-from bmq.errors import ServiceError
 from bmq.kafka_io.connect import Options
-from bmq.kafka_io.topic_reader import Start, TopicReader
+from bmq.kafka_io.topic_reader import Start
 from bmq.records import Feed
 from bmq.view.live_state import LiveState
 from bmq.view.read_positions import PositionReader
+from bmq.view.topic_thread import Task, TopicThread
 
-RETRY_SECONDS = 1.0
 READINGS_BEFORE, EVENTS_BEFORE, LETTERS_BEFORE = 5_000, 2_000, 100  # offsets of each partition, before the end
 MOST_OUTPUT_TOPICS = 20
 _STOP_SECONDS = 5.0
 
-_log = logging.getLogger("bmq")
-
-Apply = Callable[[Sequence[Message]], None]
+_NOT_IN_FORCE = frozenset({"unknown", "rejected", "expired", "deleted"})
 
 
 class FollowedTopics:
@@ -52,83 +50,108 @@ class FollowedTopics:
         self._feeds = feeds
         self._state = state
         self._ending = threading.Event()
-        self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()  # of what is below
+        self._threads: list[TopicThread] = []
         self._outputs: set[str] = set()
+        self._has_replies = False
+
+    @property
+    def threads(self) -> list[TopicThread]:
+        """The threads that were started."""
+        with self._lock:
+            return list(self._threads)
 
     def start(self) -> None:
         """Start to read."""
         topics = self._topics
-        self._follow(topics.control, Start.BEGINNING, 0, self._apply_commands)
-        self._follow(topics.replies, Start.BEGINNING, 0, self._apply_replies)
-        if topics.membership is not None:
-            self._follow(topics.membership, Start.BEGINNING, 0, self._apply_members)
-        self._follow(topics.events, Start.END, EVENTS_BEFORE, self._apply_events)
-        self._follow(topics.dead_letter, Start.END, LETTERS_BEFORE, self._apply_dead_letters)
+        self._follow(Task(topics.control, Start.BEGINNING, 0, self.apply_commands, at_end=self.start_others))
+        self._follow(Task(topics.dead_letter, Start.END, LETTERS_BEFORE, self._apply_dead_letters))
         for name, feed in self._feeds.items():
-            reader = PositionReader(feed)
-            self._follow(feed.topic, Start.END, READINGS_BEFORE, partial(self._apply_readings, name, reader))
+            apply = partial(self._apply_readings, name, PositionReader(feed))
+            self._follow(Task(feed.topic, Start.END, READINGS_BEFORE, apply, in_batches=True))
 
     def stop(self) -> None:
         """Stop to read, and close the connections."""
         self._ending.set()
-        for thread in self._threads:
+        for thread in self.threads:
             thread.join(_STOP_SECONDS)
 
-    def _follow(self, topic: str, start: Start, n_before: int, apply: Apply) -> None:
-        run = partial(self._run, topic, start, n_before, apply)
-        thread = threading.Thread(target=run, name=f"view-{topic}", daemon=True)
-        self._threads.append(thread)
-        thread.start()
+    def start_others(self) -> None:
+        """Begin to read what is about queries, when all definitions are read."""
+        topics = self._topics
+        self._follow(Task(topics.replies, Start.BEGINNING, 0, self.apply_replies, at_end=self.follow_outputs))
+        if topics.membership is not None:
+            self._follow(Task(topics.membership, Start.BEGINNING, 0, self.apply_members))
+        self._follow(Task(topics.events, Start.END, EVENTS_BEFORE, self.apply_events))
 
-    def _run(self, topic: str, start: Start, n_before: int, apply: Apply) -> None:
-        while not self._ending.is_set():
-            try:
-                with TopicReader(self._options, topic, start, n_before) as reader:
-                    self._state.set_trouble(topic, None)
-                    while not self._ending.is_set():
-                        messages = reader.poll()
-                        if messages:
-                            apply(messages)
-            except (ServiceError, KafkaException) as error:
-                self._state.set_trouble(topic, str(error))
-            except Exception:  # one record that this version cannot read must not end the page
-                _log.exception("A record of %s could not be shown.", topic)
-                self._state.set_trouble(topic, "A record could not be shown; the log of bmq view has the reason.")
-            self._ending.wait(RETRY_SECONDS)
+    def follow_outputs(self) -> None:
+        """Begin to read the output topics of the queries in force, the latest first."""
+        self._has_replies = True
+        for query_id in reversed(self._state.query_ids()):
+            # A reply may be older than the topic of replies keeps them: then the definition has been in force for long.
+            self._follow_output(query_id, {"unanswered"})
 
-    def _apply_commands(self, messages: Sequence[Message]) -> None:
-        for message in messages:
-            query_id, value = _key(message), message.value()
-            if value is None:
-                self._state.delete_query(query_id)
-                continue
-            definition = self._state.put_query(query_id, value, message.offset() or 0, message.timestamp()[1])
-            output = definition.get("output_topic") if isinstance(definition, dict) else None
-            if isinstance(output, str) and self._is_new_output(output):
+    def _follow_output(self, query_id: str, also: set[str] | frozenset[str] = frozenset()) -> None:
+        output, status = self._state.output_of(query_id)
+        if output is None or status in _NOT_IN_FORCE or (status == "unanswered" and status not in also):
+            return
+        known = {self._topics.events, *self._topics.reserved()}
+        if not output.startswith(self._topics.allowed_output_prefix) or output in known:
+            return
+        with self._lock:
+            if output in self._outputs:
+                return
+            is_room = len(self._outputs) < MOST_OUTPUT_TOPICS
+            if is_room:
                 self._outputs.add(output)
-                self._follow(output, Start.END, EVENTS_BEFORE, self._apply_events)
+        if is_room:
+            self._follow(Task(output, Start.END, EVENTS_BEFORE, self.apply_events))
+            return
+        sentence = f"The page reads {MOST_OUTPUT_TOPICS} of them, and not {output[:100]!r}: its events are not shown."
+        self._state.set_trouble("output topics", sentence)
 
-    def _is_new_output(self, topic: str) -> bool:
-        known = {self._topics.events, *self._topics.reserved(), *self._outputs}
-        allowed = topic.startswith(self._topics.allowed_output_prefix)
-        return allowed and topic not in known and len(self._outputs) < MOST_OUTPUT_TOPICS
+    def _follow(self, task: Task) -> None:
+        thread = TopicThread(self._options, task, self._state.set_trouble, self._ending)
+        with self._lock:
+            if self._ending.is_set():
+                return
+            self._threads.append(thread)
+            thread.start()
 
-    def _apply_replies(self, messages: Sequence[Message]) -> None:
+    def apply_commands(self, messages: Sequence[Message]) -> None:
+        """Apply records of the control topic."""
+        for message in messages:
+            query_id, value, offset = _key(message), message.value(), message.offset() or 0
+            if value is None:
+                self._state.delete_query(query_id, offset)
+                continue
+            self._state.put_query(query_id, value, offset, message.timestamp()[1])
+            if self._has_replies:  # its reply may be there already
+                self._follow_output(query_id)
+
+    def apply_replies(self, messages: Sequence[Message]) -> None:
+        """Apply records of the topic of replies."""
         for message in messages:
             reply = read_reply(message.value() or b"")
-            if reply is not None:
-                self._state.add_reply(reply)
+            if reply is None:
+                continue
+            self._state.add_reply(reply)
+            if self._has_replies:
+                self._follow_output(reply.query_id)
 
-    def _apply_events(self, messages: Sequence[Message]) -> None:
+    def apply_events(self, messages: Sequence[Message]) -> None:
+        """Apply records of a topic of events."""
         read = (read_event(message.value() or b"") for message in messages)
         self._state.add_events([event for event in read if event is not None])
 
-    def _apply_members(self, messages: Sequence[Message]) -> None:
+    def apply_members(self, messages: Sequence[Message]) -> None:
+        """Apply records of the membership topic."""
         for message in messages:
-            with suppress(ValueError, TypeError):  # not a key that the service writes
-                parts: list[str] = json.loads(message.key() or b"")
-                (query_id, feed, stream_id) = parts
-                self._state.set_member((query_id, feed, stream_id), read_member(message.value() or b""))
+            try:
+                query_id, feed, stream_id = msgspec.json.decode(message.key() or b"", type=tuple[str, str, str])
+            except ValueError:  # not a key that the service writes
+                continue
+            self._state.set_member((query_id, feed, stream_id), read_member(message.value() or b""))
 
     def _apply_readings(self, feed: str, reader: PositionReader, messages: Sequence[Message]) -> None:
         self._state.apply_readings(feed, *reader.read(messages))

@@ -13,9 +13,10 @@ from typing import Any
 
 from bmq.client.messages import Event, JoinEvent, Member, ReplyMessage
 from bmq.records import Feed
+from bmq.view.query_members import MOST_MEMBERS
 from bmq.view.shown_events import MOST_DEAD_LETTERS, ShownEvents
 from bmq.view.stream_positions import StreamPositions
-from bmq.view.watched_queries import WatchedQueries
+from bmq.view.watched_queries import WatchedQueries, with_members
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class LiveState:
         self._members_of_events = members_of_events
         self._revision = 1  # a browser that has seen nothing has 0
         self._positions = {name: StreamPositions(len(feed.dimensions)) for name, feed in feeds.items()}
-        self._queries = WatchedQueries()
+        self._queries = WatchedQueries(self._change_inside, members_of_events=members_of_events)
         self._events = ShownEvents()
         self._dead: deque[dict[str, Any]] = deque(maxlen=MOST_DEAD_LETTERS)
         self._n_dead = 0
@@ -67,20 +68,29 @@ class LiveState:
         """Note a definition of the control topic; return it."""
         with self._lock:
             self._revision += 1
-            return self._queries.put(query_id, value, offset, published, self._revision)
+            return self._queries.put(query_id, value, offset, published, self._revision, self._clock())
 
-    def delete_query(self, query_id: str) -> None:
+    def delete_query(self, query_id: str, offset: int) -> None:
         """Note a delete of the control topic."""
         with self._lock:
             self._revision += 1
-            for feed, stream_id in self._queries.delete(query_id, self._revision):
-                self._change_inside(feed, stream_id, -1)
+            self._queries.delete(query_id, offset, self._revision)
 
     def add_reply(self, reply: ReplyMessage) -> None:
         """Note a reply."""
         with self._lock:
             self._revision += 1
             self._queries.reply(reply, self._revision)
+
+    def output_of(self, query_id: str) -> tuple[str | None, str]:
+        """Return the output topic that the last definition of a query names, and the status of that definition."""
+        with self._lock:
+            return self._queries.output_of(query_id)
+
+    def query_ids(self) -> list[str]:
+        """Return the ids of all queries, the one that changed last at the end."""
+        with self._lock:
+            return self._queries.ids()
 
     def add_events(self, events: Iterable[Event | JoinEvent]) -> None:
         """Note events, in the order of their topic."""
@@ -96,7 +106,11 @@ class LiveState:
                 for sign, query_id in event.crossings():
                     self._queries.count(query_id, now)
                     if self._members_of_events and not event.is_pass:
-                        self._cross(query_id, event.feed, event.stream_id, is_inside=sign == "+")
+                        member = (event.feed, event.stream_id)
+                        if sign == "+":
+                            self._queries.enter(query_id, member, now, event.query_version)
+                        else:
+                            self._queries.leave(query_id, member, now)
                 self._place(event)
 
     def set_member(self, key: tuple[str, str, str], member: Member | None) -> None:
@@ -104,7 +118,10 @@ class LiveState:
         query_id, feed, stream_id = key
         with self._lock:
             self._revision += 1
-            self._cross(query_id, feed, stream_id, is_inside=member is not None)
+            if member is not None:
+                self._queries.enter(query_id, (feed, stream_id), self._clock())
+            else:
+                self._queries.leave(query_id, (feed, stream_id), self._clock())
 
     def add_dead_letter(self, letter: dict[str, Any]) -> None:
         """Note a dead letter."""
@@ -151,29 +168,37 @@ class LiveState:
             if with_counts or is_first:
                 update["counts"] = self._queries.counts(self._clock(), everything=is_first)
                 update["health"] = self._health | {
-                    "troubles": dict(self._troubles),
+                    "troubles": self._all_troubles(),
                     "skipped": self._n_skipped,
                     "streams_left_out": sum(one.n_left_out for one in self._positions.values()),
                     "queries_left_out": self._queries.n_left_out,
                 }
             return update, Seen(self._revision, self._events.newest, self._n_dead)
 
+    def has_forgotten(self, seen: Seen) -> bool:
+        """Return whether a browser has missed too much and needs everything anew."""
+        with self._lock:
+            return seen.revision > 0 and self._queries.has_forgotten(seen.revision)
+
     def details(self, query_id: str) -> dict[str, Any] | None:
         """Return versions, replies and members of a query; None if there is no such query."""
         with self._lock:
-            return self._queries.details(query_id)
+            found = self._queries.details(query_id)
+        return None if found is None else with_members(*found)
 
     def matching_events(self, query: str, stream: str, kind: str, feed: str) -> list[dict[str, Any]]:
         """Return the last events that fit a filter."""
         with self._lock:
             return self._events.matching(query, stream, kind, feed)
 
-    def _cross(self, query_id: str, feed: str, stream_id: str, *, is_inside: bool) -> None:
-        note = self._queries.enter if is_inside else self._queries.leave
-        if note(query_id, (feed, stream_id), self._clock()):
-            self._change_inside(feed, stream_id, 1 if is_inside else -1)
+    def _all_troubles(self) -> dict[str, str]:
+        if not self._queries.members.is_full:
+            return dict(self._troubles)
+        most = f"There are more than {MOST_MEMBERS:,}; the page does not count the others."
+        return self._troubles | {"members": most}
 
-    def _change_inside(self, feed: str, stream_id: str, change: int) -> None:
+    def _change_inside(self, member: tuple[str, str], change: int) -> None:
+        feed, stream_id = member
         if feed in self._positions:
             self._positions[feed].change_inside(stream_id, change, self._revision)
 

@@ -10,8 +10,6 @@
 Knows HTTP. What changes and who may ask is decided elsewhere.
 """
 
-import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +18,17 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bmq.view.live_state import LiveState, Seen
+from bmq.view.live_state import LiveState
 from bmq.view.page_commands import MOST_BYTES, Answer, PageCommands
 from bmq.view.page_guard import PageGuard, Refusal, security_headers
+from bmq.view.update_stream import MOST_BROWSERS, SEND_SECONDS, UpdateStreams
 
 STATIC = Path(__file__).parent / "static"
-INTERVAL_SECONDS = 0.25  # four updates a second look like movement; more would cost the browser more than they show
-_COUNTS_EVERY = 4  # updates
-MOST_BROWSERS = 50
 
 
 class PageServer:
@@ -42,17 +38,22 @@ class PageServer:
     ----------
     setup : what a page needs once: feeds, kinds of tiles, and the like.
     tile_origin : see `security_headers`.
+    send_seconds : see `UpdateStreams`.
     """
 
     def __init__(
-        self, state: LiveState, commands: PageCommands, guard: PageGuard, setup: dict[str, Any], tile_origin: str = ""
+        self,
+        state: LiveState,
+        commands: PageCommands,
+        guard: PageGuard,
+        setup: dict[str, Any],
+        tile_origin: str = "",
+        send_seconds: float = SEND_SECONDS,
     ) -> None:
         self._state = state
         self._commands = commands
         self._guard = guard
-        self._setup = {**setup, "read_only": guard.read_only}
-        self._n_browsers = 0
-        self._ending = False
+        self._streams = UpdateStreams(state, {**setup, "read_only": guard.read_only}, send_seconds)
         routes = [
             Route("/", self._page),
             Route("/api/updates", self._updates),
@@ -63,9 +64,14 @@ class PageServer:
         headers = security_headers(tile_origin)
         self.app: ASGIApp = _WithHeaders(Starlette(routes=routes), headers)
 
+    @property
+    def n_browsers(self) -> int:
+        """How many browsers receive updates."""
+        return self._streams.n_browsers
+
     def end(self) -> None:
         """End the streams of updates, so that the server can stop."""
-        self._ending = True
+        self._streams.end()
 
     async def _page(self, request: Request) -> Response:
         guard = self._guard
@@ -80,26 +86,12 @@ class PageServer:
     async def _updates(self, request: Request) -> Response:
         if refusal := self._guard.may_read(request.headers, request.cookies):
             return _refuse(refusal)
-        if self._n_browsers >= MOST_BROWSERS:
+        if request.method == "HEAD":  # it has no body, so the answer would be endless and empty
+            return _refuse(Refusal(405, "Updates have no length. Ask with GET."))
+        stream = self._streams.open()
+        if stream is None:
             return _refuse(Refusal(503, f"{MOST_BROWSERS} pages are open already. Close one of them."))
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        return StreamingResponse(self._stream(), media_type="text/event-stream", headers=headers)
-
-    async def _stream(self) -> AsyncIterator[bytes]:
-        """Yield updates until the browser goes away; the next one is made when the browser has received this one."""
-        self._n_browsers += 1
-        try:
-            seen, n = Seen(), 0
-            yield b"retry: 1000\n\n" + _sent("setup", self._setup)
-            while not self._ending:
-                update, seen = await run_in_threadpool(
-                    self._state.update_since, seen, with_counts=n % _COUNTS_EVERY == 0
-                )
-                n += 1
-                yield _sent("update", update)
-                await asyncio.sleep(INTERVAL_SECONDS)
-        finally:
-            self._n_browsers -= 1
+        return stream
 
     async def _events(self, request: Request) -> Response:
         if refusal := self._guard.may_read(request.headers, request.cookies):
@@ -112,7 +104,7 @@ class PageServer:
         if request.method in ("GET", "HEAD"):
             if refusal := self._guard.may_read(request.headers, request.cookies):
                 return _refuse(refusal)
-            details = self._state.details(query_id)
+            details = await run_in_threadpool(self._state.details, query_id)
             return _json(200, details) if details else _refuse(Refusal(404, "There is no such query now."))
         if refusal := self._guard.may_change(request.headers, request.cookies):
             return _refuse(refusal)
@@ -151,10 +143,6 @@ async def _body(request: Request) -> bytes | None:
         if len(body) > MOST_BYTES:
             return None
     return body
-
-
-def _sent(name: str, value: Any) -> bytes:
-    return b"event: " + name.encode() + b"\ndata: " + msgspec.json.encode(value) + b"\n\n"
 
 
 def _answer(answer: Answer) -> Response:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from bmq.view.figures import Figures, MetricsPlace, scrape
+from bmq.view.figures import Figures, MetricsPlace, NoFigures, fetch_figures
 
 SPAN_SECONDS = 10.0
 INTERVAL_SECONDS = 1.0
@@ -38,14 +38,18 @@ class ServiceFigures:
 
     def _run(self) -> None:
         while not self._ending.is_set():
-            self._note(self.shown(time.monotonic(), scrape(self._place)))
+            try:
+                figures, reason = fetch_figures(self._place), ""
+            except NoFigures as error:
+                figures, reason = None, str(error)
+            self._note(self.shown(time.monotonic(), figures, reason))
             self._ending.wait(INTERVAL_SECONDS)
 
-    def shown(self, now: float, figures: Figures | None) -> dict[str, Any]:
-        """Return the figures for the page; None: the service does not answer."""
+    def shown(self, now: float, figures: Figures | None, reason: str = "") -> dict[str, Any]:
+        """Return the figures for the page; None: the service does not answer, for that reason."""
         if figures is None:
             self._seen.clear()
-            return {"service": "unreachable", "metrics": self._place.url}
+            return {"service": "unreachable", "metrics": self._place.url, "reason": reason}
         if self._seen and figures.readings < self._seen[-1][1].readings:  # the service has started again
             self._seen.clear()
         self._seen.append((now, figures))

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from bmq.view.bounded_ids import BoundedIds
+
 MOST_STREAMS = 50_000  # of one feed; an update of all of them is about 2 MB, and a browser still draws them
 _FIRST_SLOTS = 1_024
 
@@ -24,7 +26,7 @@ class StreamPositions:
 
     def __init__(self, n_dims: int, most: int = MOST_STREAMS) -> None:
         self.ids: list[str] = []
-        self.n_left_out = 0
+        self._left_out = BoundedIds()
         self._most = most
         self._slots: dict[str, int] = {}
         self._values = np.full((_FIRST_SLOTS, n_dims), np.nan)
@@ -33,11 +35,18 @@ class StreamPositions:
         self._revisions = np.zeros(_FIRST_SLOTS, np.int64)
         self._born = np.zeros(_FIRST_SLOTS, np.int64)
 
+    @property
+    def n_left_out(self) -> int:
+        """How many streams there are that are not kept, as far as they are counted."""
+        return len(self._left_out)
+
     def apply(self, stream_id: str, event_time: int, values: Sequence[float], revision: int) -> None:
         """Keep a reading, unless a later one of the same stream is known."""
         slot = self._slot(stream_id, revision)
         if slot is None or event_time < self._times[slot]:
             return
+        if np.isnan(self._values[slot, 0]):  # no browser has the id yet, because a stream without a reading is not sent
+            self._born[slot] = revision
         self._values[slot] = values
         self._times[slot] = event_time
         self._revisions[slot] = revision
@@ -72,7 +81,7 @@ class StreamPositions:
             return slot
         slot = len(self.ids)
         if slot >= self._most:
-            self.n_left_out += 1
+            self._left_out.add(stream_id)
             return None
         if slot == self._times.size:
             self._grow()

@@ -5,6 +5,7 @@ import io
 import json
 import logging
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -171,11 +172,22 @@ def test_there_are_no_commands_but_those() -> None:
         ["query", "import", "-"],
         ["events", "--limit", "0"],
         ["demo", "ships"],
+        ["demo", "--no-page", "--port", "8108"],
+        ["demo", "--no-page", "--open"],
         ["serve", "--nonsense"],
     ],
 )
 def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:
     assert bmq(*arguments).exit_code == 2
+
+
+def test_a_taken_port_of_the_demo_is_refused_before_anything_is_started() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        result = bmq("demo", "--port", str(taken.getsockname()[1]))
+
+    assert result.exit_code == 1
+    assert is_one_sentence(result)
+    assert "Starting Kafka" not in result.stdout
 
 
 def test_the_module_runs_as_the_command_does() -> None:

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from bmq.client.messages import Event, JoinedReading, JoinEvent, Member, ReplyMessage
 from bmq.records import Feed
 from bmq.view.live_state import LiveState, Seen
+from bmq.view.query_members import QueryMembers
 from bmq.view.shown_events import MOST_IN_UPDATE
 from bmq.view.stream_positions import StreamPositions
+from bmq.view.watched_queries import MOST_MEMBERS_SHOWN, WatchedQueries
 
 FEED = Feed("plane", "plane", "id", ("x", "y"))
 BOX = {"kind": "border", "feed": "plane", "region": {"box": {"x": [0, 1], "y": [0, 1]}}}
@@ -178,7 +180,7 @@ def test_a_deleted_query_is_gone_and_its_members_are_outside_until_it_is_put_aga
     state.add_events([crossing(1, "+")])
     _, seen = state.update_since(Seen(), with_counts=False)
 
-    state.delete_query("q")
+    state.delete_query("q", 3)
     gone, seen = state.update_since(seen, with_counts=False)
     put(state, "q", 5)
     again, _ = state.update_since(seen, with_counts=False)
@@ -299,3 +301,218 @@ def test_ids_are_texts_that_survive_json(query_id: str) -> None:
     (shown,) = json.loads(msgspec.json.encode(state.update_since(Seen(), with_counts=False)[0]))["queries"]
 
     assert shown["id"] == query_id
+
+
+def member(query_id: str = "q", stream_id: str = "a") -> Member:
+    return Member(query_id=query_id, query_version=1, feed="plane", stream_id=stream_id, since=1, value={"x": 0.5})
+
+
+def counts(state: LiveState) -> dict[str, int]:
+    return {query_id: n for query_id, n, _ in state.update_since(Seen(), with_counts=True)[0]["counts"]}
+
+
+def test_members_and_replies_that_come_before_the_definition_wait_for_it() -> None:
+    state = make_state(members_of_events=False)
+    state.apply_readings("plane", [("a", 1, (0.5, 0.5))], 0)
+    state.set_member(("q", "plane", "a"), member())
+    state.add_reply(ReplyMessage(query_id="q", status="accepted", control_offset=7, version=8))
+    before = inside(state)
+
+    put(state, offset=7)
+
+    (shown,) = state.update_since(Seen(), with_counts=False)[0]["queries"]
+    assert (before, inside(state), counts(state), shown["status"]) == ({"a": 0}, {"a": 1}, {"q": 1}, "accepted")
+
+
+def test_a_delete_that_is_read_late_takes_no_member_of_the_membership_topic() -> None:
+    state = make_state(members_of_events=False)
+    state.apply_readings("plane", [("a", 1, (0.5, 0.5))], 0)
+    put(state)
+    state.set_member(("q", "plane", "a"), member())
+
+    state.delete_query("q", 1)
+    between = inside(state)
+    put(state, offset=2)
+
+    assert (between, inside(state), counts(state)) == ({"a": 0}, {"a": 1}, {"q": 1})
+    state.set_member(("q", "plane", "a"), None)
+    assert (inside(state), counts(state)) == ({"a": 0}, {"q": 0})
+
+
+def test_an_old_event_of_a_deleted_query_makes_no_member_of_the_next_one() -> None:
+    state = make_state()
+    put(state)
+    state.delete_query("q", 1)
+    state.add_events([crossing(1, "+", query_version=1)])
+
+    put(state, offset=2)
+    state.add_events([crossing(2, "+", stream_id="b", query_version=3)])
+
+    assert inside(state) == {"a": 0, "b": 1}
+
+
+def test_records_of_the_control_topic_that_are_read_again_change_nothing() -> None:
+    state = make_state()
+    put(state)
+    state.delete_query("q", 1)
+    put(state, "q", 2, {**BOX, "enabled": False})
+    _, seen = state.update_since(Seen(), with_counts=False)
+
+    put(state)
+    state.delete_query("q", 1)
+    put(state, "q", 2, {**BOX, "enabled": False})
+
+    update, _ = state.update_since(seen, with_counts=False)
+    assert (update["queries"], update["gone"]) == ([], [])
+    details = state.details("q")
+    assert details is not None
+    assert [one["version"] for one in details["versions"]] == [3]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b'"\\ud800"',
+        b'{"kind": "\\udfff"}',
+        b"[" * 5000 + b"]" * 5000,
+        b'{"a":' * 1000 + b"1" + b"}" * 1000,
+        b"9" * 9000,
+    ],
+    ids=["surrogate", "surrogate in a field", "deep list", "deep object", "long number"],
+)
+def test_every_record_of_the_control_topic_can_be_sent(value: bytes) -> None:
+    state = make_state()
+
+    state.put_query("q", value, 0, 0)
+
+    update, _ = state.update_since(Seen(), with_counts=False)
+    assert json.loads(msgspec.json.encode(update))["queries"][0]["id"] == "q"
+    assert msgspec.json.encode(state.details("q"))
+
+
+def test_a_definition_as_deep_as_can_be_kept_can_be_sent() -> None:
+    state = make_state()
+    n_lists = 0
+
+    for depth in range(500, 1200, 10):
+        kept = state.put_query(f"q{depth}", b"[" * depth + b"]" * depth, depth, 0)
+        n_lists += isinstance(kept, list)
+
+    def encoded(n_calls: int) -> bytes:
+        """Return an update, made below so many calls, as the server's are."""
+        if n_calls:
+            return encoded(n_calls - 1)
+        return msgspec.json.encode(state.update_since(Seen(), with_counts=False)[0])
+
+    assert encoded(100)
+    assert 0 < n_lists < 70
+
+
+def test_a_stream_that_is_inside_before_its_first_reading_comes_with_its_id() -> None:
+    state, browser = make_state(members_of_events=False), Browser()
+    put(state)
+    state.set_member(("q", "plane", "a"), member())
+    browser.ask(state)
+
+    state.apply_readings("plane", [("a", 1, (1.0, 2.0))], 0)
+    browser.ask(state)
+
+    assert browser.positions == {"a": [1.0, 2.0]}
+
+
+def test_a_query_that_was_deleted_and_put_again_has_new_counts_in_the_next_update() -> None:
+    clock = Clock()
+    state = make_state(clock)
+    put(state)
+    state.add_events([crossing(1, "+")])
+    clock.now += 100
+    _, seen = state.update_since(Seen(), with_counts=True)
+
+    state.delete_query("q", 1)
+    put(state, offset=2)
+    update, _ = state.update_since(seen, with_counts=True)
+
+    assert update["counts"] == [("q", 0, 0)]
+
+
+def test_a_browser_that_has_missed_too_many_deletes_needs_everything_anew() -> None:
+    state = make_state()
+    put(state, "first")
+    _, seen = state.update_since(Seen(), with_counts=False)
+    state.delete_query("first", 1)
+    known = state.has_forgotten(seen)
+
+    for n in range(10_000):
+        put(state, f"q{n}", 2 * n + 2)
+        state.delete_query(f"q{n}", 2 * n + 3)
+
+    assert (known, state.has_forgotten(seen), state.has_forgotten(Seen())) == (False, True, False)
+    assert not state.has_forgotten(state.update_since(seen, with_counts=False)[1])
+
+
+def test_beyond_the_most_the_query_that_changed_least_recently_is_left_out_until_it_changes() -> None:
+    changes: list[tuple[tuple[str, str], int]] = []
+    queries = WatchedQueries(lambda *change: changes.append(change), members_of_events=False, most=2)
+    queries.enter("a", ("plane", "s"), 0.0)
+
+    for offset, query_id in enumerate("abc"):
+        queries.put(query_id, b"{}", offset, 0, offset + 1, 0.0)
+    left_out = ([one["id"] for one in queries.since(0)], queries.gone_since(2), queries.n_left_out)
+    queries.put("a", b"{}", 3, 0, 4, 0.0)
+
+    assert left_out == (["c", "b"], ["a"], 1)
+    assert ([one["id"] for one in queries.since(0)], queries.gone_since(3), queries.n_left_out) == (
+        ["a", "c"],
+        ["b"],
+        1,
+    )
+    assert changes == [(("plane", "s"), change) for change in (1, -1, 1)]
+    queries.delete("b", 4, 5)
+    assert queries.n_left_out == 0
+
+
+def test_the_definitions_together_have_a_most_of_bytes() -> None:
+    queries = WatchedQueries(lambda *_: None, members_of_events=False, most_text=100)
+    for offset in range(4):
+        queries.put("a", b'"%030d"' % offset, offset, 0, offset + 1, 0.0)
+    found = queries.details("a")
+    queries.put("b", b'"%060d"' % 0, 9, 0, 9, 0.0)
+
+    assert found is not None
+    assert [one["version"] for one in found[0]["versions"]] == [4, 3, 2]
+    assert [one["id"] for one in queries.since(0)] == ["b"]
+
+
+def test_members_beyond_the_most_are_not_kept_and_that_is_a_fact_until_they_leave() -> None:
+    members = QueryMembers(most=2)
+
+    added = [members.add("q", ("plane", stream)) for stream in "aabc"]
+    full = members.is_full
+    removed = [members.remove("q", ("plane", stream)) for stream in "cax"]
+
+    assert (added, full, removed, members.is_full) == ([True, False, True, False], True, [False, True, False], False)
+    assert members.of("q") == {("plane", "b")}
+    members.clear("q")
+    assert [members.add("r", ("plane", stream)) for stream in "de"] == [True, True]
+
+
+def test_the_first_members_are_shown_in_their_order_with_the_number_of_all() -> None:
+    state = make_state()
+    put(state)
+    state.add_events([crossing(n, "+", stream_id=f"s{n:04}") for n in range(1000, 0, -1)])
+
+    details = state.details("q")
+
+    assert details is not None
+    assert (details["n_members"], len(details["members"])) == (1000, MOST_MEMBERS_SHOWN)
+    assert details["members"] == [("plane", f"s{n:04}") for n in range(1, MOST_MEMBERS_SHOWN + 1)]
+
+
+def test_a_stream_that_is_left_out_counts_once() -> None:
+    positions = StreamPositions(1, most=1)
+
+    for _ in range(3):
+        for stream_id in "abc":
+            positions.apply(stream_id, 1, (1.0,), 1)
+
+    assert positions.n_left_out == 2

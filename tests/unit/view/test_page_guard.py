@@ -1,9 +1,20 @@
 """Who may open the page, and who may change something with it."""
 
-import pytest
+import dataclasses
+import threading
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
+import pytest
+import typer
+from starlette.requests import cookie_parser
+from starlette.responses import Response
+
+from bmq.cli.view import checked_url, printed_address
+from bmq.config import load_config
 from bmq.errors import SetupError
-from bmq.view.live_page import PageOptions, address, tile_origin
+from bmq.view.figures import MetricsPlace
+from bmq.view.live_page import PageOptions, address, check_token, live_page, tile_origin
 from bmq.view.page_guard import PageGuard, host_name, security_headers
 
 HERE = {"host": "127.0.0.1:8108", "x-bmq": "1"}
@@ -98,7 +109,18 @@ def test_the_origin_of_tiles_is_that_of_their_template() -> None:
 
 @pytest.mark.parametrize(
     "tiles",
-    ["tiles/{z}/{x}/{y}", "ftp://a/{z}/{x}/{y}", "https://a/{z}/{x}", "https://a; script-src */{z}/{x}/{y}"],
+    [
+        "tiles/{z}/{x}/{y}",
+        "ftp://a/{z}/{x}/{y}",
+        "https://a/{z}/{x}",
+        "https://a; script-src */{z}/{x}/{y}",
+        "https://{s}.tiles.example.org/{z}/{x}/{y}.png",
+        "https://a/{z}/{x}/{y}{r}.png",
+        "https://[a/{z}/{x}/{y}",
+        "https://a:b/{z}/{x}/{y}",
+        "https://a:99999/{z}/{x}/{y}",
+        "https://a/{z}/{x}/{y",
+    ],
 )
 def test_what_is_no_template_of_tiles_is_refused(tiles: str) -> None:
     with pytest.raises(SetupError, match="no template"):
@@ -114,3 +136,56 @@ def test_the_address_is_one_that_a_browser_can_open() -> None:
 
 def test_a_host_that_cannot_be_read_has_no_name() -> None:
     assert host_name("[") == ""
+
+
+@pytest.mark.parametrize("token", ["a+b&c=d#e", "a%2Bb", "/?:@", 'semi;colon,"quoted"', "\\"])
+def test_the_address_and_the_cookie_bring_every_sign_of_a_token(token: str) -> None:
+    check_token(token)
+    page = Response()
+    page.set_cookie("name", token)
+
+    (given,) = parse_qs(urlsplit(address(PageOptions(token=token), 80)).query)["token"]
+
+    assert given == token
+    assert cookie_parser(page.headers["set-cookie"])["name"] == token
+
+
+@pytest.mark.parametrize("token", ["sécret", "ключ", "two words", "line\n"])
+def test_a_token_that_no_cookie_can_have_is_refused_at_the_start(token: str) -> None:
+    with pytest.raises(SetupError, match="token"):
+        check_token(token)
+
+
+def test_a_wrong_option_is_refused_before_anything_is_started(tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    path.write_text('[feeds.f]\ntopic = "f"\nstream_id = "id"\ndimensions = ["x"]\n')
+    config = load_config(path)
+    before = threading.active_count()
+
+    for options in (PageOptions(tiles="https://[a"), PageOptions(token="é")):  # noqa: S106
+        with (
+            pytest.raises(SetupError),
+            live_page(config, "127.0.0.1:1", dataclasses.replace(options, port=0), MetricsPlace(1)),
+        ):
+            pass
+
+    assert threading.active_count() == before
+
+
+def test_a_token_is_printed_only_if_nobody_knows_it_yet() -> None:
+    assert printed_address("http://h:1/?token=new", is_made=True) == "http://h:1/?token=new"
+    assert "mine" not in printed_address("http://h:1/?token=mine", is_made=False)
+    assert printed_address("http://h:1/", is_made=False) == "http://h:1/"
+
+
+@pytest.mark.parametrize(
+    "metrics", ["localhost:9108", "http://a:b/metrics", "http://", "http://[a", "file:///etc/passwd"]
+)
+def test_an_address_of_metrics_that_is_none_is_wrong_usage(metrics: str) -> None:
+    with pytest.raises(typer.BadParameter, match="address"):
+        checked_url(metrics)
+
+
+def test_an_address_of_metrics_may_have_any_host_and_path() -> None:
+    assert checked_url("https://bmq.example/of/one/metrics") == "https://bmq.example/of/one/metrics"
+    assert checked_url("") == ""

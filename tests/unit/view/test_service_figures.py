@@ -1,13 +1,19 @@
 """Figures of the last seconds, from counters that begin anew with each start of the service."""
 
 import dataclasses
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
 
 import pytest
 
-from bmq.view.figures import Figures, MetricsPlace, read_figures
+from bmq.view.figures import Figures, MetricsPlace, NoFigures, fetch_figures, read_figures, scrape
 from bmq.view.minute_count import MinuteCount
 from bmq.view.open_browser import open_browser
 from bmq.view.service_figures import ServiceFigures
+from tests.brokers import wait_until
 
 PLACE = MetricsPlace(9108)
 
@@ -61,6 +67,7 @@ def test_dead_letters_are_counted_by_their_reason() -> None:
     ("place", "url"),
     [
         (MetricsPlace(9108), "http://127.0.0.1:9108/metrics"),
+        (MetricsPlace(9108, address="https://bmq.example/metrics"), "https://bmq.example/metrics"),
         (MetricsPlace(9108, "::1"), "http://[::1]:9108/metrics"),
         (MetricsPlace(9108, "bmq.example", certificate="c.pem"), "https://bmq.example:9108/metrics"),
     ],
@@ -91,3 +98,53 @@ def test_without_a_screen_no_browser_is_opened(monkeypatch: pytest.MonkeyPatch) 
     open_browser("http://b/")
 
     assert opened == ["http://b/"]
+
+
+ANSWERS = {
+    "no HTTP": (b"SSH-2.0-OpenSSH\r\n", "BadStatusLine"),
+    "half an answer": (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbmq_up 1\n", "IncompleteRead"),
+    "no code": (b"HTTP/1.1 200 OK\r\n\r\n# TYPE bmq_dead_letters_total counter\nbmq_dead_letters_total 1\n", "code"),
+    "no text": (b"HTTP/1.1 200 OK\r\n\r\n\xff\xfe", "Unicode"),
+    "no place": (b"HTTP/1.1 404 Not Found\r\n\r\n", "Not Found"),
+    "nothing": (b"", "closed"),
+}
+
+
+@contextmanager
+def answering(answer: bytes) -> Iterator[int]:
+    """Yield a port at which every request gets the same bytes."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, _ = listener.accept()
+                    with connection:
+                        connection.recv(10_000)
+                        connection.sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield listener.getsockname()[1]
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_an_answer_that_is_not_of_a_service_is_no_figures_with_a_reason(kind: str) -> None:
+    answer, reason = ANSWERS[kind]
+
+    with answering(answer) as port:
+        assert scrape(MetricsPlace(port)) is None
+        with pytest.raises(NoFigures, match=reason):
+            fetch_figures(MetricsPlace(port))
+
+
+def test_the_health_is_asked_again_after_a_wrong_answer_and_has_the_reason() -> None:
+    noted: list[dict[str, Any]] = []
+    with answering(ANSWERS["no HTTP"][0]) as port:
+        figures = ServiceFigures(MetricsPlace(port), noted.append)
+        figures.start()
+        wait_until(lambda: len(noted) > 1, "a second attempt")
+        figures.stop()
+
+    assert [one["service"] for one in noted[:2]] == ["unreachable"] * 2
+    assert "BadStatusLine" in noted[0]["reason"]
