@@ -86,7 +86,7 @@ $(KERNELS): $(INSTALLED) $(wildcard service/bmq/kernels/*.py service/bmq/kernels
 	@mkdir -p $(@D)
 	$(BIN)/python -m tests.kernels > $@
 
-# The tests start the service some dozens of times. Looked at each time, since its place is in the cache.
+# The tests start the service some dozens of times. Looked at each time, because its place is in the cache.
 .PHONY: archive
 archive: java $(KERNELS) ## Archive the classes of the JVM of Spark, once, for quicker starts
 	@$(BIN)/python -m bmq.job.archiving || true

@@ -41,18 +41,14 @@ def cpu_seconds(root: int) -> dict[str, float]:
 def _tree(root: int) -> Iterator[tuple[str, Process]]:
     """Yield the processes with their names; a child of the nursery, which leads a session, is a home."""
     processes = {process.pid: process for process in _all()}
-    below: dict[int, bool] = {0: False, 1: False, root: True}
-
-    def is_below(pid: int) -> bool:
-        if pid not in below:
-            below[pid] = pid in processes and is_below(processes[pid].parent)
-        return below[pid]
-
-    for process in processes.values():
-        if is_below(process.pid):
-            parent = processes.get(process.parent)
-            is_home = parent is not None and _is_nursery(parent)
-            yield "home" if is_home else _name(process), process
+    below = {root}
+    while more := {process.pid for process in processes.values() if process.parent in below} - below:
+        below |= more
+    for pid in below & processes.keys():
+        process = processes[pid]
+        parent = processes.get(process.parent)
+        is_home = parent is not None and _is_nursery(parent)
+        yield "home" if is_home else _name(process), process
 
 
 def _is_nursery(process: Process) -> bool:

@@ -3,7 +3,7 @@
     one executor ──► a second one joins ──► an executor dies in a batch ──► a worker dies in a batch
                  ──► the driver dies in a batch, and starts on its checkpoint ──► scenarios ──► SIGTERM
 
-One service plays all of it, since a start on a cluster takes most of the time.
+One service plays all of it, because a start on a cluster takes most of the time.
 """
 
 import os

@@ -40,6 +40,24 @@ class Place:
             producer.send(self.feed.topic, json.dumps(value).encode())
         producer.close()
 
+    def config_text(self, feed_options: str = 'event_time = "ts"') -> str:
+        """Return the sections of a configuration for the broker, the topics and the feed."""
+        topics = self.topics
+        return f"""
+        [kafka]
+        bootstrap_servers = "{self.servers}"
+        [topics]
+        control = "{topics.control}"
+        replies = "{topics.replies}"
+        events = "{topics.events}"
+        dead_letter = "{topics.dead_letter}"
+        [feeds.stocks]
+        topic = "{self.feed.topic}"
+        stream_id = "symbol"
+        dimensions = ["price"]
+        {feed_options}
+        """
+
 
 def make_place(bootstrap_servers: str) -> Place:
     """Return a new place with a feed `stocks` of prices; every topic has one partition."""

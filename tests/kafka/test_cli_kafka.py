@@ -36,22 +36,10 @@ Bmq = Callable[..., Result]
 
 @pytest.fixture
 def config(place: Place, tmp_path: Path) -> Path:
-    topics = place.topics
     path = tmp_path / "c.toml"
     path.write_text(
-        f"""
-        [kafka]
-        bootstrap_servers = "{place.servers}"
-        [topics]
-        control = "{topics.control}"
-        replies = "{topics.replies}"
-        events = "{topics.events}"
-        dead_letter = "{topics.dead_letter}"
-        [feeds.stocks]
-        topic = "{place.feed.topic}"
-        stream_id = "symbol"
-        event_time = "ts"
-        dimensions = ["price"]
+        place.config_text()
+        + f"""
         [job]
         checkpoint = "{tmp_path / "checkpoint"}"
         [metrics]

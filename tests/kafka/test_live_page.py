@@ -25,24 +25,8 @@ LIMIT_SECONDS = 30.0
 
 @pytest.fixture
 def config(place: Place, tmp_path: Path) -> Config:
-    topics = place.topics
     path = tmp_path / "c.toml"
-    path.write_text(
-        f"""
-        [kafka]
-        bootstrap_servers = "{place.servers}"
-        [topics]
-        control = "{topics.control}"
-        replies = "{topics.replies}"
-        events = "{topics.events}"
-        dead_letter = "{topics.dead_letter}"
-        [feeds.stocks]
-        topic = "{place.feed.topic}"
-        stream_id = "symbol"
-        event_time = "ts"
-        dimensions = ["price"]
-        """
-    )
+    path.write_text(place.config_text())
     return load_config(path)
 
 

@@ -24,21 +24,10 @@ POINT = {"type": "Point", "coordinates": [13.0, 52.0]}
 
 @pytest.fixture
 def config(place: Place, tmp_path: Path) -> Path:
-    topics = place.topics
     path = tmp_path / "c.toml"
     path.write_text(
-        f"""
-        [kafka]
-        bootstrap_servers = "{place.servers}"
-        [topics]
-        control = "{topics.control}"
-        replies = "{topics.replies}"
-        events = "{topics.events}"
-        dead_letter = "{topics.dead_letter}"
-        [feeds.stocks]
-        topic = "{place.feed.topic}"
-        stream_id = "symbol"
-        dimensions = ["price"]
+        place.config_text(feed_options="")
+        + """
         [feeds.areas]
         topic = "areas"
         stream_id = "id"

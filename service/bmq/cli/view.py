@@ -76,7 +76,7 @@ def view(
 
 
 def checked_url(metrics: str) -> str:
-    """Return the address of the metrics, or raise `BadParameter` if it is none."""
+    """Return the address of the metrics, or raise `BadParameter` if the text is not an address."""
     try:
         parts = urlsplit(metrics)
         is_right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

@@ -17,7 +17,7 @@ from subprocess import Popen, TimeoutExpired
 from pyspark import SparkContext
 
 from bmq.errors import ServiceError, SetupError
-from bmq.job.class_archive import class_archive
+from bmq.job.class_archive import QUIET, class_archive
 from bmq.job.failed_query import explained
 from bmq.job.plan import Plan
 from bmq.job.rehearsal import rehearse
@@ -49,7 +49,7 @@ def _write(archive: Path) -> None:
     JobFailed : a batch of the rehearsal failed.
     """
     half = archive.with_suffix(f".{os.getpid()}")
-    options = f'{java_options()} "-XX:ArchiveClassesAtExit={half}" -Xlog:cds=off -Xlog:cds+dynamic=off'
+    options = f'{java_options()} "-XX:ArchiveClassesAtExit={half}" {QUIET}'
     try:
         archive.parent.mkdir(parents=True, exist_ok=True)
         session = make_session(2, {"spark.driver.extraJavaOptions": options})

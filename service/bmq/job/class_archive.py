@@ -17,8 +17,8 @@ from bmq.broker.jars import spark_jars
 from bmq.broker.java import find_java
 from bmq.folders import cache_folder
 
-# Without them, a JVM prints a line of warning for an archive that does not fit.
-_QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
+# Without them, a JVM prints lines of warning for an archive that does not fit, and when it writes one.
+QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
 
 
 def class_archive() -> Path:
@@ -35,6 +35,6 @@ def class_archive() -> Path:
 
 
 def archive_options() -> str:
-    """Return the options with which a JVM maps the archive; empty: there is none."""
+    """Return the options with which a JVM maps the archive, or an empty text without an archive."""
     archive = class_archive()
-    return f'{_QUIET} "-XX:SharedArchiveFile={archive}"' if archive.is_file() else ""
+    return f'{QUIET} "-XX:SharedArchiveFile={archive}"' if archive.is_file() else ""

@@ -36,10 +36,11 @@ def is_listed() -> bool:
 
 def load_listed() -> bool:
     """Load the listed kernels, and compile those that the cache does not have; return whether a list was followed."""
-    if config.DISABLE_JIT or not is_listed():  # type: ignore[attr-defined]  # set at run time
+    path = _path()
+    if config.DISABLE_JIT or not path.exists():  # type: ignore[attr-defined]  # set at run time
         return False
     try:
-        listed: Signatures = pickle.loads(_path().read_bytes())  # noqa: S301 - in the folder of numba's own pickles
+        listed: Signatures = pickle.loads(path.read_bytes())  # noqa: S301 - in the folder of numba's own pickles
         kernels = _kernels()
         for name, signatures in listed.items():
             for signature in signatures:

@@ -81,9 +81,8 @@ def main() -> None:
     print(f"Compiled the kernels in {time.monotonic() - start:.0f} s ({n_events} events on the way).", flush=True)
     # The list of what was compiled is written by a process that compiles nothing.
     subprocess.run([sys.executable, "-c", "from bmq.job.warmup import load_for_forks as load; load()"], check=True)
-    subprocess.run(
-        [sys.executable, "-m", "bmq.job.archiving"], check=False
-    )  # it says why, and a start needs no archive
+    # It may fail: it says why, and a start needs no archive.
+    subprocess.run([sys.executable, "-m", "bmq.job.archiving"], check=False)
 
 
 def load_for_forks() -> None:

@@ -48,7 +48,7 @@ class ShownEvents:
 
     @property
     def newest(self) -> int:
-        """The number of the last event; 0: there is none."""
+        """The number of the last event, or 0 before the first event."""
         return self._next - 1
 
     def since(self, number: int) -> list[dict[str, Any]]:

@@ -290,7 +290,7 @@ def with_members(details: Details, members: list[Member]) -> Details:
 
 
 def _read(value: bytes) -> Any:
-    """Return a definition that can be sent: the JSON value, or the text if there is none."""
+    """Return a definition that can be sent: the JSON value, or the text if it is not JSON that can be sent."""
     try:
         definition = nested = msgspec.json.decode(value)
         for _ in range(_NESTING):

@@ -99,9 +99,8 @@ def _by_crossing(
     n = len(crossings)
     rows = pa.array(query_rows)
     streams = text_column(crossings.ids.starts, crossings.ids.bytes)
-    kinds, kind_rows = _kinds(crossings)
-    scope_rows = query_rows + kind_rows * np.int32(len(queries))
-    ids = crossing_ids(crossings, feed, queries, query_rows)
+    kinds, scope_rows = _kinds_and_queries(crossings, queries, query_rows)
+    ids = _ids(crossings, feed, queries, kinds, scope_rows)
     feed_name = quote(feed.name)
     heads = [
         f'","kind":"{kind}","query_id":{quote(q.query_id)},"query_version":{q.version},"feed":{feed_name},"stream_id":"'
@@ -125,10 +124,22 @@ def _by_crossing(
 
 def crossing_ids(crossings: Crossings, feed: Feed, queries: Sequence[RegionQuery], query_rows: Int32s) -> pa.Array:
     """Return the event id of each row under the layout `crossing`, as text."""
-    kinds, kind_rows = _kinds(crossings)
+    return _ids(crossings, feed, queries, *_kinds_and_queries(crossings, queries, query_rows))
+
+
+def _ids(
+    crossings: Crossings, feed: Feed, queries: Sequence[RegionQuery], kinds: list[Kind], scope_rows: Int32s
+) -> pa.Array:
     scopes = [query_scope(feed, q, kind) for kind in kinds for q in queries]
-    scope_rows = query_rows + kind_rows * np.int32(len(queries))
     return id_column(crossings, scopes, scope_rows, crossing_details(crossings))
+
+
+def _kinds_and_queries(
+    crossings: Crossings, queries: Sequence[RegionQuery], query_rows: Int32s
+) -> tuple[list[Kind], Int32s]:
+    """Return the kinds that occur, and for each event the row of its kind and query among all pairs of both."""
+    kinds, kind_rows = _kinds(crossings)
+    return kinds, query_rows + kind_rows * np.int32(len(queries))
 
 
 def _what(crossings: Crossings, queries: Sequence[RegionQuery], query_rows: Int32s) -> pa.Array:
