@@ -101,8 +101,7 @@ def run(folder: Path, only: Sequence[str] = (), *, is_short: bool = False) -> tu
             if only and abuse.name not in only:
                 continue
             world.send(abuse.before())
-            begin = _now()
-            world.others.delays(begin - 1_000, begin)  # what came before is done
+            world.others.wait(0, _now())  # what came before is done
             begin = _now()
             seconds = world.send(abuse.records())
             time.sleep(AFTER_SECONDS)

@@ -57,18 +57,24 @@ class Others:
             thread.join()
         self._reader.close()
 
-    def delays(self, begin: int, end: int) -> Delays:
-        """Return the delays of the rounds that were sent in this time, epoch ms, once all of their events are there.
-
-        The delay of a round is that of its last event.
-        """
+    def wait(self, begin: int, end: int) -> list[int]:
+        """Wait until all events of the rounds that were sent in this time, epoch ms, are there; return these rounds."""
         rounds = [at for at in self.sent if begin <= at < end]
         deadline = time.monotonic() + ARRIVAL_LIMIT_SECONDS
         while any(self._counts.get(at, 0) < N_STREAMS for at in rounds):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"events of {begin} to {end} have not arrived for {ARRIVAL_LIMIT_SECONDS:.0f} s")
             time.sleep(0.1)
-        late = sorted(self._arrived[at] - at for at in rounds)
+        return rounds
+
+    def delays(self, begin: int, end: int) -> Delays:
+        """Return the delays of the rounds that were sent in this time, epoch ms, once all of their events are there.
+
+        The delay of a round is that of its last event.
+        """
+        late = sorted(self._arrived[at] - at for at in self.wait(begin, end))
+        if not late:
+            raise RuntimeError(f"nothing was sent from {begin} to {end}, so it says nothing of delays")
         return Delays(len(late), statistics.quantiles(late, n=100)[98] if len(late) > 1 else late[0], late[-1])
 
     def _send(self) -> None:
