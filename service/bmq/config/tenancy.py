@@ -55,8 +55,12 @@ class TenantSection(Section):
     queries: Annotated[Whole, Field(ge=1)] | None = None
     """The most queries that it may have. Absent: any number. What a new checkpoint finds in the control topic counts,
     and is not rejected."""
+    streams: Annotated[Whole, Field(ge=1)] | None = None
+    """The most streams that its queries may name, together; a stream that two queries name counts twice. Absent: any
+    number. As with `queries`, what a new checkpoint finds is not rejected, and neither is an edit that names no more
+    streams than before."""
 
     def record(self, name: str) -> records.Tenant:
         """Return the tenant as a record for the other layers."""
         feeds = None if self.feeds is None else frozenset(self.feeds)
-        return records.Tenant(name, self.prefix, feeds, self.output_prefix, self.queries)
+        return records.Tenant(name, self.prefix, feeds, self.output_prefix, self.queries, self.streams)

@@ -61,6 +61,7 @@ def count(output: Output, written: Written, monitor: Monitor, head: Head, *, is_
         "replies": dict(Counter(reply.status.value for reply in output.replies(written.faults))),
         "queries": monitor.n_queries(),
         "tenants": monitor.n_queries_of_tenants(),
+        "tenant_streams": monitor.n_streams_of_tenants(),
         "pending": monitor.n_pending(),
         "streams": monitor.n_streams(),
         "lagging": monitor.n_lagging(),

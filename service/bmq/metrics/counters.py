@@ -46,6 +46,7 @@ class ShardCounters(TypedDict):
     replies : status -> n.
     queries : kind -> number of standing queries after the batch (the same in every shard).
     tenants : tenant -> number of its standing queries after the batch (the same in every shard).
+    tenant_streams : tenant -> number of the streams that these queries name (the same in every shard).
     streams : feed -> number of streams that the shard knows after the batch.
     lagging : feed -> number of streams in the shard that have a lag after the batch.
     max_lags : feed -> the largest lag of the readings that the shard applied in the batch, ms.
@@ -66,6 +67,7 @@ class ShardCounters(TypedDict):
     replies: NotRequired[dict[str, int]]
     queries: NotRequired[dict[str, int]]
     tenants: NotRequired[dict[str, int]]
+    tenant_streams: NotRequired[dict[str, int]]
     streams: NotRequired[dict[str, int]]
     lagging: NotRequired[dict[str, int]]
     max_lags: NotRequired[dict[str, int]]
@@ -114,6 +116,7 @@ class Totals:
     latency_sum_seconds: float = 0.0
     queries: dict[str, int] = field(default_factory=dict)  # kind -> n
     tenants: dict[str, int] = field(default_factory=dict)  # tenant -> its queries
+    tenant_streams: dict[str, int] = field(default_factory=dict)  # tenant -> streams that its queries name
     clocks: dict[str, int] = field(default_factory=dict)  # feed -> epoch ms
     max_lags: Counter[str] = field(default_factory=Counter)  # feed -> ms, in the last batch
     streams_by_shard: dict[int, dict[str, int]] = field(default_factory=dict)  # shard -> feed -> n
@@ -131,7 +134,9 @@ class Totals:
         queries = next((counters["queries"] for counters in by_shard if "queries" in counters), None)
         if queries is not None:
             self.queries = dict.fromkeys(self.queries, 0) | queries
-        self.tenants = next((counters["tenants"] for counters in by_shard if "tenants" in counters), self.tenants)
+        of_tenants = next((counters for counters in by_shard if "tenants" in counters), None)
+        if of_tenants is not None:
+            self.tenants, self.tenant_streams = of_tenants["tenants"], of_tenants["tenant_streams"]
 
     def _add_shard(self, counters: ShardCounters) -> None:
         self.readings.update(counters.get("readings", {}))

@@ -189,6 +189,12 @@ class _TotalsCollector(Collector):
         totals = self._totals
         yield _gauge("bmq_queries", "Standing queries.", ["kind"], totals.queries)
         yield _gauge("bmq_tenant_queries", "Standing queries of each tenant.", ["tenant"], totals.tenants)
+        yield _gauge(
+            "bmq_tenant_streams",
+            "Streams that the standing queries of each tenant name.",
+            ["tenant"],
+            totals.tenant_streams,
+        )
         yield _gauge("bmq_streams", "Streams seen.", ["feed"], totals.streams())
         yield _gauge(
             "bmq_lagging_streams",

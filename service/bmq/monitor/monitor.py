@@ -111,27 +111,34 @@ class Monitor:
         stage, before = self._stage_of(query), self._stage_with(query.query_id)
         if stage.is_unchanged(query):  # 1
             return StageResult(replies=[Reply(query.query_id, Status.UNCHANGED, command.offset)])
-        if (excess := self._excess(command, is_new=before is None)) is not None:  # 2
+        old = None if before is None else before.query(query.query_id)
+        if (excess := self._excess(command, old)) is not None:  # 2
             refused = Refused(command.offset, query.query_id, ControlCode.OVER_LIMIT, excess)
             return StageResult(replies=[self._refuse(refused)])
         reason = Reason.QUERY_REGISTERED if before is None else Reason.QUERY_UPDATED
         result = StageResult(replies=[Reply(query.query_id, Status.ACCEPTED, command.offset)])
-        if before is None:
-            self._tenants.add(query.query_id)
-        elif before is not stage:  # 3
+        self._count(old, query)
+        if before is not None and before is not stage:  # 3
             result.add(before.remove(query.query_id, reason, as_emitted(before.query(query.query_id), query)))
         result.add(stage.put(command, reason))  # 4
         return self._noted(result)
 
-    def _excess(self, command: Put[Query], *, is_new: bool) -> str | None:
+    def _count(self, old: Query | None, new: Query | None) -> None:
+        """Count a new query in place of the old one, for its tenant; None: no such query."""
+        if old is not None:
+            self._tenants.remove(old)
+        if new is not None:
+            self._tenants.add(new)
+
+    def _excess(self, command: Put[Query], before: Query | None) -> str | None:
         """Return why a definition costs too much; None: it does not. All shards return the same.
 
-        The number of a tenant's queries does not count for what was in the control topic before this state began: there
-        are also definitions that were rejected, or whose time is over, and they would take the place of others.
+        What a tenant has does not count for what was in the control topic before this state began: there are also
+        definitions that were rejected, or whose time is over, and they would take the place of others.
         """
         query, excess = command.query, None
-        if is_new and command.offset >= self._silent_tombstones_before:
-            excess = self._tenants.excess(query.query_id)
+        if command.offset >= self._silent_tombstones_before:
+            excess = self._tenants.excess(query, before)
         if excess is None and isinstance(query, JoinQuery):
             excess = self._joins.excess(query)
         return excess
@@ -140,10 +147,10 @@ class Monitor:
         stage = self._stage_with(command.query_id)
         if stage is None:
             return StageResult(replies=self._refuse_delete(command))
+        self._count(stage.query(command.query_id), None)
         result = stage.remove(command.query_id, Reason.QUERY_DELETED)
         result.replies.append(Reply(command.query_id, Status.DELETED, command.offset))
         self._accepted.append(command)
-        self._tenants.remove(command.query_id)
         return result
 
     def _refuse_delete(self, command: Delete) -> list[Reply]:
@@ -178,7 +185,7 @@ class Monitor:
         self._accepted += [Delete(query.version - 1, query.query_id) for query in result.expired]
         result.replies += [Reply(query.query_id, Status.EXPIRED, query.version - 1) for query in result.expired]
         for query in result.expired:
-            self._tenants.remove(query.query_id)
+            self._count(query, None)
         return result
 
     # -- readings -----------------------------------------------------------------------------------------
@@ -217,7 +224,11 @@ class Monitor:
 
     def n_queries_of_tenants(self) -> dict[str, int]:
         """Return tenant -> number of its registered queries."""
-        return self._tenants.counts()
+        return self._tenants.n_queries()
+
+    def n_streams_of_tenants(self) -> dict[str, int]:
+        """Return tenant -> number of the streams that its queries name."""
+        return self._tenants.n_streams()
 
     def n_pending(self) -> int:
         """Return how many crossings are pending: they need a confirmation, or the second half of a pattern."""
@@ -259,15 +270,16 @@ class Monitor:
     def apply_delta(self, delta: Delta) -> None:
         """Apply a delta that ``take_delta`` or ``snapshot`` of another monitor returned, without events and replies."""
         for command in delta.commands:
+            query_id = command.query_id if isinstance(command, Delete) else command.query.query_id
+            before = self._stage_with(query_id)
+            old = None if before is None else before.query(query_id)
             if isinstance(command, Delete):
-                if self._stage_with(command.query_id) is not None:
-                    self._tenants.remove(command.query_id)
-                self._drop(command.query_id, self._stages)
+                self._count(old, None)
+                self._drop(query_id, self._stages)
             else:
-                if self._stage_with(command.query.query_id) is None:
-                    self._tenants.add(command.query.query_id)
+                self._count(old, command.query)
                 stage = self._stage_of(command.query)
-                self._drop(command.query.query_id, [other for other in self._stages if other is not stage])
+                self._drop(query_id, [other for other in self._stages if other is not stage])
                 stage.restore(command, delta)
         for name, clock in delta.clocks.items():
             self._clocks[name].set(clock)
@@ -295,5 +307,6 @@ class Monitor:
             stage._check()
         recounted = TenantCounts(self._installation)
         for put in (put for stage in self._stages for put in stage.puts()):
-            recounted.add(put.query.query_id)
-        assert recounted.counts() == self._tenants.counts()
+            recounted.add(put.query)
+        assert recounted.n_queries() == self._tenants.n_queries()
+        assert recounted.n_streams() == self._tenants.n_streams()

@@ -40,6 +40,7 @@ class Tenant:
     feeds : the only feeds that they may watch; None: all.
     output_prefix : the required prefix of their `output_topic`; None: that of the installation.
     queries : the most that they may have; None: any number.
+    streams : the most that their queries may name, together; None: any number.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Tenant:
     feeds: frozenset[str] | None = None
     output_prefix: str | None = None
     queries: int | None = None
+    streams: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

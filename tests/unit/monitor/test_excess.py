@@ -75,6 +75,28 @@ def test_passes_of_one_tenant_do_not_take_those_of_another() -> None:
     assert service.n_suppressed == 6
 
 
+@pytest.mark.parametrize("restart", RESTARTS)
+def test_the_queries_of_a_tenant_name_no_more_streams_than_allowed(restart: Callable[[PureService], None]) -> None:
+    box = {"kind": "border", "feed": "line", "region": {"box": {"x": [0, 1]}}}
+    tenants = (Tenant("few", "few.", streams=3), Tenant("any", ""))
+    service = PureService(Installation(LINE | SIDES, tenants=tenants))
+    named = {n: box | {"streams": list("abcdef")[:n]} for n in range(1, 7)}
+    service.run_batch([put("few.1", **named[2]), put("few.2", **named[2]), put("other", **named[6])], {})
+    assert answers(service) == ["accepted", "over_limit", "accepted"]
+    assert service.replies[1]["error"]["message"].startswith(
+        "The queries of tenant 'few' name 2 streams, with this one 4, and 3 are the most."
+    )
+
+    restart(service)
+    service.run_batch([put("few.2", **named[1]), put("few.all", **box), put("few.1", **named[3])], {})
+    assert answers(service)[3:] == ["accepted", "accepted", "over_limit"]
+
+    restart(service)  # an edit that names fewer gives its place to others, and so do another kind and a delete
+    service.run_batch([put("few.1", **named[1]), put("few.2", **named[2]), put("few.1", **BAND)], {})
+    service.run_batch([put("few.2", **named[3]), ("few.2", None), put("few.3", **named[3])], {})
+    assert answers(service)[6:] == ["accepted", "accepted", "accepted", "accepted", "deleted", "accepted"]
+
+
 def test_what_a_new_checkpoint_finds_is_not_refused_for_its_tenant() -> None:
     box = {"kind": "border", "feed": "line", "region": {"box": {"x": [0, 1]}}}
     installation = Installation(LINE, tenants=(Tenant("one", "", queries=1),))
