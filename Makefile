@@ -205,6 +205,10 @@ bench-pipeline: java $(INSTALLED) ## Compare with a plain Spark job (SELECT=1: b
 bench-rtmq: java $(INSTALLED) ## Transitions of a million vehicles at ten thousand garages, at their pace (SMOKE=1: a small run)
 	$(BIN)/python -m bench.rtmq $(if $(SMOKE),--minutes 1.5 --vehicles 60000 --garages 1000 --within 30)
 
+.PHONY: bench-workers
+bench-workers: java $(INSTALLED) ## Compare the processor time of a reading on 2 and on 8 executors of a cluster (ARGS="--repeats 1")
+	$(BIN)/python -m bench.workers $(ARGS)
+
 .PHONY: bench-tile38
 bench-tile38: java $(INSTALLED) ## Objects and squares in a city at six points (TILE38=path: beside a tile38-server; SMOKE=1: a small run)
 	$(BIN)/python -m bench.tile38_points $(if $(SMOKE),--smoke) $(if $(TILE38),--tile38 $(TILE38))

@@ -38,6 +38,11 @@ def cpu_seconds(root: int) -> dict[str, float]:
     return seconds
 
 
+def n_of(name: str, root: int) -> int:
+    """Return how many processes of this name, as `cpu_seconds` has them, are among a process and its descendants."""
+    return sum(name == found for found, _ in _tree(root))
+
+
 def _tree(root: int) -> Iterator[tuple[str, Process]]:
     """Yield the processes with their names; a child of the nursery, which leads a session, is a home."""
     processes = {process.pid: process for process in _all()}

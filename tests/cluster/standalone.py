@@ -57,6 +57,11 @@ class Worker:
         self._process = process
         self.files = files
 
+    @property
+    def pid(self) -> int:
+        """The process id of the worker's own JVM."""
+        return self._process.pid
+
     def executors(self) -> list[int]:
         """Return the process ids of its executors."""
         return [process.pid for process in descendants(self._process.pid) if EXECUTOR_CLASS in process.command]
