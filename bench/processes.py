@@ -1,4 +1,4 @@
-"""How much processor time a process and all its descendants have taken, from /proc.
+"""How much processor time and memory a process and all its descendants have taken, from /proc.
 
 The homes of shards and the writer lead sessions of their own, so those of one session are not all.
 """
@@ -36,6 +36,18 @@ def cpu_seconds(root: int) -> dict[str, float]:
     for name, process in _tree(root):
         seconds[name] += process.ticks / CLOCK_TICKS
     return seconds
+
+
+def memory_bytes(root: int) -> dict[str, int]:
+    """Return the memory of each program among a process and its descendants; pages that several share are divided."""
+    found: dict[str, int] = defaultdict(int)
+    for name, process in _tree(root):
+        try:
+            lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines()
+        except OSError:  # it has ended
+            continue
+        found[name] += sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return found
 
 
 def n_of(name: str, root: int) -> int:

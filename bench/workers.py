@@ -13,10 +13,8 @@ medians. The events of sampled streams are compared with the definition before a
 It also prints how many homes there were, one for each shard, and how often a replica of a shard was read anew.
 """
 
-import json
 import statistics
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -28,10 +26,10 @@ from rich.console import Console
 from bench.fill import fill_queries, fill_readings
 from bench.pipeline import check_answers
 from bench.processes import cpu_seconds, n_of
+from bench.served import wait_for, write_config
 from bench.workload import Workload, side_of_squares
 from bmq.broker.broker import Broker
 from bmq.broker.ports import HOST, free_ports
-from bmq.job.checkpoint import last_position
 from bmq.job.kernel_archive import write_archive
 from tests.cluster.standalone import Cluster
 from tests.cluster.submitted import SubmittedService
@@ -42,8 +40,6 @@ N_QUERIES = 10_000
 N_SHARDS = 8
 N_ROUNDS = 80
 BATCH_READINGS = 800_000
-LIMIT_SECONDS = 900.0
-POLL_SECONDS = 0.05
 
 _console = Console(stderr=True)
 
@@ -80,15 +76,16 @@ def measure(bootstrap: str, folder: Path, run: str, n_workers: int, workload: Wo
     """Run the service over the topic; return the processor time of a reading in its second half, µs."""
     folder.mkdir()
     (port,) = free_ports(1)
-    config = write_config(folder, bootstrap, run, port)
+    topics = {"control": f"{TOPIC}.control", "events": _events(run), "replies": f"{TOPIC}.replies.{run}"}
+    config = write_config(folder, bootstrap, TOPIC, topics, N_SHARDS, BATCH_READINGS, port)
     n_readings = workload.n_streams * workload.n_rounds
     with Cluster(folder / "spark", n_workers) as cluster:
         service = SubmittedService(config, cluster.url, kernels)
         try:
-            begin = _wait_for(service, n_readings // 2)
+            begin = wait_for(service, TOPIC, n_readings // 2)
             before = _cpu(service, cluster)
             rebuilds_before = _rebuilds(port)
-            end = _wait_for(service, n_readings)
+            end = wait_for(service, TOPIC, n_readings)
             after = _cpu(service, cluster)
             n_homes = sum(n_of("home", worker.pid) for worker in cluster.workers)
             rebuilds = _rebuilds(port) - rebuilds_before
@@ -104,46 +101,8 @@ def measure(bootstrap: str, folder: Path, run: str, n_workers: int, workload: Wo
     return cost
 
 
-def write_config(folder: Path, bootstrap: str, run: str, port: int) -> Path:
-    """Write the configuration of a run."""
-    tables: dict[str, dict[str, object]] = {
-        "kafka": {"bootstrap_servers": bootstrap},
-        "topics": {"control": f"{TOPIC}.control", "events": _events(run), "replies": f"{TOPIC}.replies.{run}"},
-        "feeds.vehicles": {"topic": TOPIC, "stream_id": "id", "event_time": "ts", "dimensions": ["x", "y"]},
-        "job": {
-            "checkpoint": str(folder / "checkpoint"),
-            "shards": N_SHARDS,
-            "starting_offsets": "earliest",
-            "max_readings_per_batch": BATCH_READINGS,
-        },
-        "metrics": {"port": port},
-    }
-    path = folder / "bmq.toml"
-    # JSON's texts, lists and numbers are TOML's too.
-    path.write_text(
-        "".join(
-            f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
-            for name, table in tables.items()
-        ),
-        encoding="utf-8",
-    )
-    return path
-
-
 def _events(run: str) -> str:
     return f"{TOPIC}.events.{run}"
-
-
-def _wait_for(service: SubmittedService, n_readings: int) -> int:
-    """Wait until so many readings are in finished batches; return how many are."""
-    deadline = time.monotonic() + LIMIT_SECONDS
-    while (n := sum(last_position(service.checkpoint).offsets.get(TOPIC, {}).values())) < n_readings:
-        if not service.runs():
-            raise service.failed("the service has ended")
-        if time.monotonic() > deadline:
-            raise service.failed(f"{n:,} of {n_readings:,} readings within {LIMIT_SECONDS:.0f} s")
-        time.sleep(POLL_SECONDS)
-    return n
 
 
 def _cpu(service: SubmittedService, cluster: Cluster) -> dict[str, float]:

@@ -27,14 +27,14 @@ BASE_MS = 1_700_000_000_000
 ROUND_MS = 1_000
 
 
-def side_of_squares(n_queries: int) -> float:
-    """Return the side in metres that gives EVENTS_PER_READING (see the module's text)."""
+def side_of_squares(n_queries: int, events_per_reading: float = EVENTS_PER_READING) -> float:
+    """Return the side in metres that gives so many events a reading (see the module's text)."""
     headings = np.linspace(0, np.pi / 2, 10_001)
     dx, dy = STEP_M * np.cos(headings), STEP_M * np.sin(headings)
 
     def too_many(side: float) -> float:
         both = np.maximum(side - dx, 0) * np.maximum(side - dy, 0)
-        return float(2 * n_queries / PLANE_M**2 * (side**2 - both.mean()) - EVENTS_PER_READING)
+        return float(2 * n_queries / PLANE_M**2 * (side**2 - both.mean()) - events_per_reading)
 
     return float(bisect(too_many, 0.0, PLANE_M))
 

@@ -1,0 +1,135 @@
+"""What a stream, a query, a reading and an event cost the service: the numbers behind `bmq capacity`.
+
+    python -m bench.costs [--repeats 2]
+
+One point is the base; each other point has more of one thing. The difference of two points, divided by how much more
+there is, is the cost of one. Setup: one machine, two shards, squares in a plane, exactly once, a topic that is full
+before the service starts. Processor time counts in the second half of the topic, of all processes of the service and of
+no other; memory at the end, of the homes, which hold the streams and the queries. Medians; the events of sampled
+streams are compared with the definition before a number is printed.
+"""
+
+import statistics
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from bench.fill import delete_topic, fill_queries, fill_readings
+from bench.pipeline import check_answers
+from bench.processes import cpu_seconds, memory_bytes
+from bench.served import wait_for, write_config
+from bench.workload import Workload, side_of_squares
+from bmq.broker.broker import Broker
+from tests.conformance.service import Service
+
+N_SHARDS = 2
+BATCH_READINGS = 800_000
+
+# name -> streams, rounds, queries, events a reading
+POINTS: dict[str, tuple[int, int, int, float]] = {
+    "base": (200_000, 30, 1_000, 0.1),
+    "streams": (1_000_000, 6, 1_000, 0.1),
+    "queries": (200_000, 30, 200_000, 0.1),
+    "events": (200_000, 30, 1_000, 1.0),
+}
+
+_console = Console(stderr=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one run took.
+
+    Attributes
+    ----------
+    cpu_us : processor time of the service a reading.
+    events : events a reading.
+    home_bytes, other_bytes : memory of all homes, and of all other processes, at the end.
+    checkpoint_bytes : files of the checkpoint at the end.
+    """
+
+    cpu_us: float
+    events: float
+    home_bytes: int
+    other_bytes: int
+    checkpoint_bytes: int
+
+
+def main(repeats: int = 2) -> None:
+    """Measure all points by turns, and print the costs."""
+    workloads = {
+        name: Workload(streams, rounds, queries, round(side_of_squares(queries, events), 2))
+        for name, (streams, rounds, queries, events) in POINTS.items()
+    }
+    runs: dict[str, list[Cost]] = {name: [] for name in POINTS}
+    with tempfile.TemporaryDirectory(prefix="bmq-bench-") as name, Broker(Path(name) / "kafka") as broker:
+        bootstrap = broker.bootstrap_servers
+        for point, workload in workloads.items():
+            fill_readings(bootstrap, f"costs.{point}", workload)
+            fill_queries(bootstrap, f"costs.{point}.control", workload)
+        for repeat in range(repeats):
+            for point, workload in workloads.items():
+                runs[point].append(measure(bootstrap, Path(name) / f"{point}-{repeat}", point, workload))
+    report({point: _median(costs) for point, costs in runs.items()})
+
+
+def measure(bootstrap: str, folder: Path, point: str, workload: Workload) -> Cost:
+    """Run the service over the topic of a point, check its events, and return what it took."""
+    folder.mkdir()
+    events = f"costs.events.{folder.name}"
+    topics = {"control": f"costs.{point}.control", "events": events, "replies": f"costs.replies.{folder.name}"}
+    config = write_config(folder, bootstrap, f"costs.{point}", topics, N_SHARDS, BATCH_READINGS)
+    n_readings = workload.n_streams * workload.n_rounds
+    service = Service(config)
+    try:
+        begin, before = wait_for(service, f"costs.{point}", n_readings // 2), sum(cpu_seconds(service.pid).values())
+        end, after = wait_for(service, f"costs.{point}", n_readings), sum(cpu_seconds(service.pid).values())
+        memory = memory_bytes(service.pid)
+        service.stop()
+    finally:
+        service.kill()
+    n_events = check_answers(bootstrap, events, workload)
+    delete_topic(bootstrap, events)
+    homes = memory.pop("home")
+    files = sum(file.stat().st_size for file in (folder / "checkpoint").rglob("*") if file.is_file())
+    cost = Cost(1e6 * (after - before) / (end - begin), n_events / n_readings, homes, sum(memory.values()), files)
+    _console.print(f"{point}: {cost}")
+    return cost
+
+
+def report(costs: dict[str, Cost]) -> None:
+    """Print what one more of each thing costs."""
+    base = costs["base"]
+    n_streams, _, n_queries, _ = POINTS["base"]
+    events = costs["events"]
+    event_us = (events.cpu_us - base.cpu_us) / (events.events - base.events)
+    more_streams, more_queries = POINTS["streams"][0] - n_streams, POINTS["queries"][2] - n_queries
+    stream_bytes = (costs["streams"].home_bytes - base.home_bytes) / more_streams
+    query_bytes = (costs["queries"].home_bytes - base.home_bytes) / more_queries / N_SHARDS
+    home_bytes = (base.home_bytes - n_streams * stream_bytes - N_SHARDS * n_queries * query_bytes) / N_SHARDS
+    print(
+        f"costs reading_us={base.cpu_us - base.events * event_us:.2f} event_us={event_us:.2f} "
+        f"queries_ratio={costs['queries'].cpu_us / base.cpu_us:.2f} "
+        f"streams_ratio={costs['streams'].cpu_us / base.cpu_us:.2f} "
+        f"stream_bytes={stream_bytes:.0f} query_bytes={query_bytes:.0f} home_bytes={home_bytes:.0f} "
+        f"other_bytes={base.other_bytes} "
+        f"checkpoint_stream_bytes={(costs['streams'].checkpoint_bytes - base.checkpoint_bytes) / more_streams:.0f} "
+        f"checkpoint_query_bytes={(costs['queries'].checkpoint_bytes - base.checkpoint_bytes) / more_queries:.0f}"
+    )
+
+
+def _median(costs: list[Cost]) -> Cost:
+    return Cost(
+        statistics.median(cost.cpu_us for cost in costs),
+        statistics.median(cost.events for cost in costs),
+        round(statistics.median(cost.home_bytes for cost in costs)),
+        round(statistics.median(cost.other_bytes for cost in costs)),
+        round(statistics.median(cost.checkpoint_bytes for cost in costs)),
+    )
+
+
+if __name__ == "__main__":
+    typer.run(main)
