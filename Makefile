@@ -149,6 +149,7 @@ soak: java $(INSTALLED) $(KERNELS) archive ## Run under a steady load for an hou
 nightly: java property-nightly campaign soak abuse ## Run property-nightly, campaign, soak and abuse, then every test with new examples and no kernel compiled before, then rehearse-compose
 	HYPOTHESIS_PROFILE=long BMQ_TEST_COLD_KERNELS=1 $(BIN)/pytest --numprocesses $(WORKERS) --timeout 7200 \
 		--ignore tests/property/test_service_machine.py --ignore tests/property/test_join_machine.py $(ARGS)
+	BMQ_TEST_PACKAGES=1 $(BIN)/pytest -m cluster tests/cluster $(ARGS)
 	$(MAKE) rehearse-compose ARGS=  # at the end, because it stops on a machine without root or podman
 
 .PHONY: lint

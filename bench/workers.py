@@ -32,7 +32,7 @@ from bmq.broker.broker import Broker
 from bmq.broker.ports import HOST, free_ports
 from bmq.job.kernel_archive import write_archive
 from tests.cluster.standalone import Cluster
-from tests.cluster.submitted import SubmittedService
+from tests.cluster.submitted import Archives, SubmittedService
 from tests.pages import get
 
 TOPIC = "workers"
@@ -80,7 +80,7 @@ def measure(bootstrap: str, folder: Path, run: str, n_workers: int, workload: Wo
     config = write_config(folder, bootstrap, TOPIC, topics, N_SHARDS, BATCH_READINGS, port)
     n_readings = workload.n_streams * workload.n_rounds
     with Cluster(folder / "spark", n_workers) as cluster:
-        service = SubmittedService(config, cluster.url, kernels)
+        service = SubmittedService(config, cluster.url, Archives(kernels))
         try:
             begin = wait_for(service, TOPIC, n_readings // 2)
             before = _cpu(service, cluster)

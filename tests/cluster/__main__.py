@@ -20,7 +20,7 @@ from bmq.config import load_config
 from bmq.errors import ServiceError
 from bmq.job.kernel_archive import write_archive
 from tests.cluster.standalone import Cluster
-from tests.cluster.submitted import SubmittedService
+from tests.cluster.submitted import Archives, SubmittedService
 from tests.conformance.service import ServiceFailed
 
 FOLDER = Path("var/cluster")
@@ -59,7 +59,7 @@ def main() -> int:
                 "BMQ_METRICS__PORT": str(metrics_port),
             }
             print(f"service       http://{HOST}:{metrics_port}/metrics and /health, log {folder / 'service.log'}")
-            service = SubmittedService(config, cluster.url, kernels, environment)
+            service = SubmittedService(config, cluster.url, Archives(kernels), environment)
             try:
                 if _watch(service, metrics_port, broker.bootstrap_servers, asked):
                     print("Stopping: the service ends its batch.", flush=True)

@@ -1,12 +1,14 @@
 """One cluster for all tests of the folder: to start it takes ten seconds."""
 
+import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from bmq.job.kernel_archive import write_archive
+from bmq.job.packages_archive import write_packages
 from tests.cluster.standalone import Cluster
+from tests.cluster.submitted import Archives
 
 
 @pytest.fixture(scope="session")
@@ -16,8 +18,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The archive of `bmq package`."""
-    path = tmp_path_factory.mktemp("package") / "bmq-kernels.tar.gz"
-    write_archive(path)
-    return path
+def archives(tmp_path_factory: pytest.TempPathFactory) -> Archives:
+    """What `bmq package` writes; the packages only for BMQ_TEST_PACKAGES=1, since each executor unpacks 215 MB."""
+    folder = tmp_path_factory.mktemp("package")
+    kernels, packages = folder / "bmq-kernels.tar.gz", folder / "bmq-packages.tar.gz"
+    write_archive(kernels)
+    if not os.environ.get("BMQ_TEST_PACKAGES"):
+        return Archives(kernels)
+    write_packages(packages)
+    return Archives(kernels, packages)

@@ -17,7 +17,7 @@ from bmq.kafka_io.topics import Topics
 from tests.brokers import wait_until
 from tests.cluster.batches import batch_seconds, batch_under_way, committed_at
 from tests.cluster.standalone import Cluster
-from tests.cluster.submitted import SubmittedService
+from tests.cluster.submitted import Archives, SubmittedService
 from tests.conformance.kafka_backend import KafkaBackend
 from tests.conformance.play import Outcome, play
 from tests.conformance.scenario import Scenario, all_feeds
@@ -64,7 +64,7 @@ class Story:
     """
 
     def __init__(
-        self, cluster: Cluster, kernels: Path, bootstrap_servers: str, folder: Path, scenarios: list[Scenario]
+        self, cluster: Cluster, archives: Archives, bootstrap_servers: str, folder: Path, scenarios: list[Scenario]
     ) -> None:
         self.name = folder.name.replace("_", "-")
         self.observed = Observed()
@@ -77,7 +77,7 @@ class Story:
         control, *outputs = topic_names(self.name).values()
         others = [*outputs, *(f"{self.name}-{feed}" for feed in feeds)]
         Topics({"bootstrap.servers": bootstrap_servers}).create_missing(control, others, 1)
-        self.service = SubmittedService(config, cluster.url, kernels)
+        self.service = SubmittedService(config, cluster.url, archives)
         self.run = Run(self.name, bootstrap_servers, self.service)
         self._round = 0
         self._first_batch = 0

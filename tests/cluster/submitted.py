@@ -2,7 +2,9 @@
 
 import os
 import signal
+import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
@@ -11,24 +13,54 @@ from tests.cluster.processes import descendants
 from tests.cluster.standalone import SPARK_HOME, spark_environment
 from tests.conformance.service import Service
 
-CACHE = "bmq-cache"  # where Spark unpacks the archive, in the folder of each executor
+# Where Spark unpacks the archives, in the folder of each executor.
+CACHE = "bmq-cache"
+PACKAGES = "bmq-packages"
 MAIN = Path(__file__).parents[2] / "deploy" / "main.py"
+
+
+@dataclass(frozen=True)
+class Archives:
+    """What `bmq package` wrote.
+
+    Attributes
+    ----------
+    packages : None: the executors have the packages of this process.
+    """
+
+    kernels: Path
+    packages: Path | None = None
+
+    def names(self) -> str:
+        """Return what `--archives` takes."""
+        return ",".join([f"{self.kernels}#{CACHE}", *([f"{self.packages}#{PACKAGES}"] if self.packages else [])])
+
+    def settings(self) -> dict[str, str]:
+        """Return the settings of Spark with which executors use them."""
+        found = {"spark.executorEnv.BMQ_CACHE_DIR": CACHE}
+        if self.packages is None:
+            return found | {"spark.executorEnv.PYTHONPATH": spark_environment()["PYTHONPATH"]}
+        return found | {
+            "spark.executorEnv.PYTHONPATH": PACKAGES,
+            # The interpreter behind the virtual environment, which has none of its packages.
+            "spark.pyspark.python": os.path.realpath(sys.executable),
+            "spark.pyspark.driver.python": sys.executable,
+        }
+
 
 SETTINGS = {
     "spark.driver.host": HOST,
     "spark.driver.memory": "1g",
     "spark.executor.memory": "1g",
     "spark.executor.cores": "1",
-    # Only because the package of a checkout may not be installed.
-    "spark.executorEnv.PYTHONPATH": spark_environment()["PYTHONPATH"],
 }
 
 
-def submit_command(master: str, config: Path, kernels: Path) -> list[str]:
-    """Return the command that submits the service; ``kernels`` is the archive of `bmq package`."""
-    settings = {**SETTINGS, "spark.executorEnv.BMQ_CACHE_DIR": CACHE}
+def submit_command(master: str, config: Path, archives: Archives) -> list[str]:
+    """Return the command that submits the service."""
+    settings = SETTINGS | archives.settings()
     words = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
-    submit = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", master, "--archives", f"{kernels}#{CACHE}"]
+    submit = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", master, "--archives", archives.names()]
     return [*submit, *words, str(MAIN), "--config", str(config)]
 
 
@@ -37,15 +69,15 @@ class SubmittedService(Service):
 
     Parameters
     ----------
-    kernels : the archive of `bmq package`.
+    archives : for its executors.
     environment : variables of the driver, over those of this process.
     """
 
     def __init__(
-        self, config: Path, master: str, kernels: Path, environment: Mapping[str, str] = MappingProxyType({})
+        self, config: Path, master: str, archives: Archives, environment: Mapping[str, str] = MappingProxyType({})
     ) -> None:
         self._master = master
-        self._kernels = kernels
+        self._archives = archives
         super().__init__(config, {**spark_environment(), **environment})
 
     def stop(self) -> None:
@@ -58,4 +90,4 @@ class SubmittedService(Service):
         self.must_end()
 
     def _command(self) -> list[str]:
-        return submit_command(self._master, self._config, self._kernels)
+        return submit_command(self._master, self._config, self._archives)

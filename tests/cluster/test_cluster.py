@@ -10,6 +10,7 @@ import pytest
 
 from tests.cluster.standalone import Cluster
 from tests.cluster.story import Story
+from tests.cluster.submitted import Archives
 from tests.conformance.scenario import Restart, Scenario, load
 from tests.ledger_check import must_be_whole
 from tests.spark import joins_by_hand
@@ -34,9 +35,9 @@ SAMPLE = sample()
 
 @pytest.fixture(scope="module")
 def story(
-    cluster: Cluster, kernels: Path, bootstrap_servers: str, tmp_path_factory: pytest.TempPathFactory
+    cluster: Cluster, archives: Archives, bootstrap_servers: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Story]:
-    story = Story(cluster, kernels, bootstrap_servers, tmp_path_factory.mktemp("story"), SAMPLE)
+    story = Story(cluster, archives, bootstrap_servers, tmp_path_factory.mktemp("story"), SAMPLE)
     try:
         story.play()
         print("\n".join(["", *story.observed.lines(), f"deaths to commits: {story.observed.met}"]))
@@ -101,8 +102,8 @@ def test_the_driver_sees_each_executor_that_joins(story: Story) -> None:
     assert log.count("Executors that joined") >= 4
 
 
-def test_executors_compile_no_kernel(story: Story, cluster: Cluster, kernels: Path) -> None:
-    with tarfile.open(kernels) as archive:
+def test_executors_compile_no_kernel(story: Story, cluster: Cluster, archives: Archives) -> None:
+    with tarfile.open(archives.kernels) as archive:
         shipped = {Path(name).name for name in archive.getnames() if name.endswith(".nbc")}
     found = {path.name for worker in cluster.workers for path in worker.files.rglob("*.nbc")}
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,8 @@ def write_archive(path: Path) -> int:
             "NUMBA_CACHE_LOCATOR_CLASSES, or install a newer numba."
         )
     try:
-        pack(Path(found["folder"]), cache_folder(), path)
+        folder = Path(found["folder"])
+        pack([(folder, folder.relative_to(cache_folder()))], path)
     except OSError as error:
         raise SetupError(f"{path} cannot be written ({error}). Name a file in a folder where you may write.") from error
     return path.stat().st_size
@@ -74,12 +76,13 @@ def report() -> None:
     print(json.dumps(found))
 
 
-def pack(folder: Path, root: Path, path: Path) -> None:
-    """Write a folder to an archive, with names from ``root`` on; the archive is whole when it has its name."""
+def pack(members: Iterable[tuple[Path, Path]], path: Path) -> None:
+    """Write files and whole folders, each with its name, to an archive, which is whole when it has its own name."""
     with tempfile.NamedTemporaryFile(dir=path.absolute().parent, delete=False) as file:
         try:
-            with tarfile.open(fileobj=file, mode="w:gz") as archive:
-                archive.add(folder, folder.relative_to(root))
+            with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1) as archive:
+                for member, name in members:
+                    archive.add(member, name)
             os.replace(file.name, path)
         except BaseException:
             os.unlink(file.name)

@@ -48,6 +48,7 @@ COMMANDS = [
     "checkpoint export",
     "checkpoint rescale",
     "checkpoint upgrade",
+    "capacity",
     "package",
     "doctor",
 ]

@@ -36,7 +36,7 @@ def test_an_archive_serves_a_copy_of_the_package_at_another_place(tmp_path: Path
     shutil.copytree(SERVICE / "bmq", copied / "bmq", copy_function=shutil.copyfile)  # with other times
 
     assert call(here, SERVICE)[0] == 1
-    pack(here / "kernels", here, tmp_path / "kernels.tar.gz")
+    pack([(here / "kernels", Path("kernels"))], tmp_path / "kernels.tar.gz")
     with tarfile.open(tmp_path / "kernels.tar.gz") as archive:
         archive.extractall(there, filter="data")
 
@@ -58,7 +58,7 @@ def test_the_archive_has_the_kernels_of_the_service_whatever_this_process_caches
 
 def test_an_archive_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        pack(tmp_path / "nowhere", tmp_path, tmp_path / "kernels.tar.gz")
+        pack([(tmp_path / "nowhere", Path("kernels"))], tmp_path / "kernels.tar.gz")
 
     assert list(tmp_path.iterdir()) == []
 

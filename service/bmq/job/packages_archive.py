@@ -1,0 +1,71 @@
+"""An archive of the Python packages of an executor: with it, the nodes of a cluster need Java and Python alone.
+
+    bmq-packages.tar.gz
+      bmq/ numpy/ numba/ …     as in site-packages; what bmq[service] needs, and what that needs
+
+PySpark and py4j are left out: Spark brings its own to each executor. Python must have the same version everywhere, and
+the machines the same kind of CPU and libc, because packages have compiled code. Python's files of the interpreter are
+not in it, so unlike a packed virtual environment it has no path of this machine.
+"""
+
+from collections.abc import Iterator
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import bmq
+from bmq.errors import SetupError
+from bmq.job.kernel_archive import pack
+
+OF_SPARK = {"pyspark", "py4j"}
+EXTRA = "service"
+
+
+def write_packages(path: Path) -> int:
+    """Write the archive, and return its bytes. Takes a minute, most of it to compress some 600 MB.
+
+    Raises
+    ------
+    SetupError : a package is not installed, or the archive cannot be written.
+    """
+    files = {name: file for one in _needed() for name, file in _files_of(one)}
+    package = Path(bmq.__file__).parent
+    files |= {Path("bmq") / file.relative_to(package): file for file in package.rglob("*") if file.is_file()}
+    try:
+        pack(((file, name) for name, file in sorted(files.items())), path)
+    except OSError as error:
+        raise SetupError(f"{path} cannot be written ({error}). Name a file in a folder where you may write.") from error
+    return path.stat().st_size
+
+
+def _needed() -> list[Distribution]:
+    """Return bmq and all distributions that it needs with its extra, without those of Spark."""
+    found: dict[str, Distribution] = {}
+    asked: set[tuple[str, str]] = set()
+    waiting = [("bmq", EXTRA), ("bmq", "")]
+    while waiting:
+        name, extra = waiting.pop()
+        if (name, extra) in asked or name in OF_SPARK:
+            continue
+        asked.add((name, extra))
+        try:
+            found[name] = found.get(name) or distribution(name)
+        except PackageNotFoundError as error:
+            raise SetupError(
+                f"The package {name} is not installed, and bmq[{EXTRA}] needs it. Run pip install 'bmq[{EXTRA}]'."
+            ) from error
+        for line in found[name].requires or ():
+            requirement = Requirement(line)
+            if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
+                waiting += [(canonicalize_name(requirement.name), other) for other in ("", *requirement.extras)]
+    return list(found.values())
+
+
+def _files_of(one: Distribution) -> Iterator[tuple[Path, Path]]:
+    """Yield the files of a distribution in site-packages: name there, and place."""
+    for file in one.files or ():
+        place = Path(str(one.locate_file(file)))
+        if ".." not in file.parts and place.is_file():  # no commands
+            yield Path(*file.parts), place
