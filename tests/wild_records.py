@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 LONGEST = 2**63 - 1
 SPARKS_LIMIT_MS = LONGEST // 1000  # a later time is no 64-bit number of microseconds
+# Settings of a topic that takes any timestamp; by default Kafka refuses one that is hours ahead.
+ANY_TIME = {"message.timestamp.before.max.ms": str(LONGEST), "message.timestamp.after.max.ms": str(LONGEST)}
 
 # Kafka reads -1 as "no timestamp", and librdkafka 0 as "now".
 TIMESTAMPS = (

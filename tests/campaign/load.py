@@ -140,7 +140,9 @@ class Load:
     ) -> None:
         while True:
             try:
-                self._producer.produce(topic, value, key, partition=partition, timestamp=timestamp)
+                self._producer.produce(
+                    topic, value, key, partition=partition, timestamp=timestamp, on_delivery=self._note_failure
+                )
                 break
             except BufferError:  # a broker is away for long
                 self._producer.poll(0.1)
@@ -151,5 +153,11 @@ class Load:
         self._producer.poll(0)
         self.n_sent[topic, partition] += 1
 
+    def _note_failure(self, error: KafkaError | None, message: object) -> None:
+        if error is not None:
+            self.failure = KafkaException(error)
+
     def _flush(self) -> None:
         assert self._producer.flush(FLUSH_SECONDS) == 0
+        if self.failure is not None:
+            raise self.failure

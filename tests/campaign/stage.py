@@ -16,13 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]  # re-exported unsaid
+
 from bmq.broker.broker import Broker
 from bmq.broker.ports import free_ports
 from bmq.job.checkpoint import last_position
+from bmq.kafka_io.connect import admin_client
 from bmq.kafka_io.topics import Topics
+from tests.brokers import ANSWER_LIMIT_SECONDS
 from tests.campaign.load import FEED_TOPIC, FEEDS, OWN_TOPIC, RUN, Load
 from tests.conformance.service import Service, topic_names, write_config
 from tests.disks import mount, unmount
+from tests.wild_records import ANY_TIME
 
 LIMIT_SECONDS = 600.0  # for one batch after a fault, on a busy machine
 POLL_SECONDS = 0.1
@@ -66,8 +71,11 @@ class Stage:
         self.broker = Broker(folder / "kafka" / "broker", port)
         self.broker.start()
         config, _ = write_config(folder, RUN, self.broker.bootstrap_servers, FEEDS)
-        self.topics = Topics({"bootstrap.servers": self.broker.bootstrap_servers})
-        self.topics.create_missing(topic_names(RUN)["control"], [FEED_TOPIC, OWN_TOPIC], 1)
+        options = {"bootstrap.servers": self.broker.bootstrap_servers}
+        admin = admin_client(options)  # a name, because the request ends with the client
+        admin.create_topics([NewTopic(FEED_TOPIC, 1, 1, config=ANY_TIME)])[FEED_TOPIC].result(ANSWER_LIMIT_SECONDS)
+        self.topics = Topics(options)
+        self.topics.create_missing(topic_names(RUN)["control"], [OWN_TOPIC], 1)
         self._log = config.with_name("service.log")
         self.service = Service(config, {"TMPDIR": str(folder / "temporary")})
         self.load = Load(self.broker.bootstrap_servers, seed)

@@ -26,7 +26,7 @@ from bmq.wire.readings import Decoder
 from tests.conformance.service import Service, topic_names, write_config
 from tests.kafka_records import read_all
 from tests.transactions import Transaction
-from tests.wild_records import LONGEST, SPARKS_LIMIT_MS, TIMESTAMPS, WildRecord, WildRecords
+from tests.wild_records import ANY_TIME, SPARKS_LIMIT_MS, TIMESTAMPS, WildRecord, WildRecords
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
@@ -34,7 +34,6 @@ LIMIT_SECONDS = 30.0  # for one request to a broker on this machine; a busy one 
 START_LIMIT_SECONDS = 400.0  # for a service on a busy machine; 20 on two idle cores
 NOW_MS = int(time.time() * 1000)  # what librdkafka writes for a timestamp of 0, nearly
 EVENT_TIME = 'event_time = "ts"\n'
-ANY_TIME = {"message.timestamp.before.max.ms": str(LONGEST), "message.timestamp.after.max.ms": str(LONGEST)}
 # The service reads `line` by a field for id and event time, `timed` by the record's own key and timestamp.
 # With `idle_advance` it also reads the topic of marks.
 FEEDS: dict[str, dict[str, Any]] = {
