@@ -43,8 +43,13 @@ class JvmLog:
 
     def __init__(self) -> None:
         self._read_end, self.write_end = os.pipe()
+        self._is_muted = False
         self._thread = Thread(target=self._copy, name="bmq-jvm-log", daemon=True)
         self._thread.start()
+
+    def mute(self) -> None:
+        """Copy no more, except with debug logging: the service has said its last sentence."""
+        self._is_muted = True
 
     def close_write_end(self) -> None:
         """Leave the pipe to the JVM: it ends when the JVM does."""
@@ -59,30 +64,38 @@ class JvmLog:
             level = logging.WARNING
             for line in lines if _log.isEnabledFor(logging.DEBUG) else without_chatter(lines):
                 level, text = _read_level(line.rstrip("\n"), level)
-                _log.log(level, "%s", text)
+                if not self._is_muted or _log.isEnabledFor(logging.DEBUG):
+                    _log.log(level, "%s", text)
 
 
 def without_chatter(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines that say something; a traceback comes when its last line has been read."""
-    traceback: list[str] = []
+    """Yield the lines that say something; tracebacks come when their last line has been read.
+
+    Workers that end at the same time write their tracebacks through each other, line by line.
+    """
+    tracebacks: list[str] = []
+    n_open = 0
     for line in lines:
-        if traceback:
-            traceback.append(line)
-            if not line.startswith(" "):
-                if not _is_of_closed_socket(traceback):
-                    yield from traceback
-                traceback = []
-        elif line.startswith(_TRACEBACK):
-            traceback = [line]
+        if line.startswith(_TRACEBACK):
+            tracebacks.append(line)
+            n_open += 1
+        elif n_open and not _WITH_LEVEL.match(line):
+            tracebacks.append(line)
+            n_open -= not line.startswith(" ")
+            if not n_open:
+                if not _are_of_closed_sockets(tracebacks):
+                    yield from tracebacks
+                tracebacks = []
         elif not _CHATTER.match(line):
             yield line
-    yield from traceback
+    yield from tracebacks
 
 
-def _is_of_closed_socket(traceback: list[str]) -> bool:
-    """Return whether a daemon found the socket of its worker closed, and nothing else happened."""
-    frames = [line for line in traceback[1:-1] if line.startswith("  File ")]
-    return traceback[-1].startswith("BrokenPipeError: ") and all(map(_OF_DAEMON.match, frames))
+def _are_of_closed_sockets(tracebacks: list[str]) -> bool:
+    """Return whether daemons found the sockets of their workers closed, and nothing else happened."""
+    frames = [line for line in tracebacks if line.startswith("  File ")]
+    errors = [line for line in tracebacks if not line.startswith((" ", _TRACEBACK))]
+    return all(error.startswith("BrokenPipeError: ") for error in errors) and all(map(_OF_DAEMON.match, frames))
 
 
 def _read_level(line: str, before: int) -> tuple[int, str]:

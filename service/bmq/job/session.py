@@ -186,6 +186,7 @@ def _leave(folder: RunFolder) -> None:
     """End the JVM, which uses the folder to its end, then remove the folder."""
     process = _jvm()
     if process is not None and process.stdin is not None:
+        _jvm_log().mute()
         process.stdin.close()
         with suppress(subprocess.TimeoutExpired):
             process.wait(JVM_END_SECONDS)

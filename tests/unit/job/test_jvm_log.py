@@ -56,6 +56,17 @@ def test_a_worker_that_the_jvm_has_closed_is_silent(of_a_closed_worker: list[str
     assert list(without_chatter(["before\n", *of_a_closed_worker, "after\n"])) == ["before\n", "after\n"]
 
 
+def test_workers_that_the_jvm_has_closed_at_the_same_time_are_silent(of_a_closed_worker: list[str]) -> None:
+    through_each_other = [line for line in of_a_closed_worker for _ in range(3)]
+    other = [*of_a_closed_worker[:-1], "OSError: [Errno 28] No space left on device\n"]
+    with_another = [line for both in zip(of_a_closed_worker, other, strict=True) for line in both]
+    between = "26/11/30 09:09:48 WARN Utils: slow\n"
+
+    assert list(without_chatter(["before\n", *through_each_other, "after\n"])) == ["before\n", "after\n"]
+    assert list(without_chatter([*through_each_other[:4], between, *through_each_other[4:]])) == [between]
+    assert list(without_chatter(with_another)) == with_another
+
+
 def test_any_other_traceback_is_shown_whole(of_a_closed_worker: list[str]) -> None:
     of_ours = [*of_a_closed_worker[:-1], '  File "bmq/job/decode.py", line 1, in decode\n', of_a_closed_worker[-1]]
     another_error = [*of_a_closed_worker[:-1], "OSError: [Errno 28] No space left on device\n"]
@@ -99,3 +110,17 @@ def test_what_the_jvm_prints_comes_into_the_log(caplog: pytest.LogCaptureFixture
         ("WARNING", "Utils: slow"),
     ]
     assert len(caplog.records) == n_chatter + 7
+
+
+@pytest.mark.parametrize(("level", "n_lines"), [("INFO", 0), ("DEBUG", 1)])
+def test_the_last_sentence_of_a_service_stays_the_last_line(
+    caplog: pytest.LogCaptureFixture, level: str, n_lines: int
+) -> None:
+    with caplog.at_level(level):
+        log = JvmLog()
+        log.mute()
+        subprocess.run(["echo", "a worker that ends"], stdout=log.write_end, check=True, timeout=LIMIT_SECONDS)
+        log.close_write_end()
+        log.join(LIMIT_SECONDS)
+
+    assert len(caplog.records) == n_lines
