@@ -26,14 +26,14 @@ from bmq.broker.broker import Broker
 from tests.conformance.service import Service
 
 N_SHARDS = 2
-BATCH_READINGS = 800_000
+BATCH_READINGS = 500_000
 
 # name -> streams, rounds, queries, events a reading
 POINTS: dict[str, tuple[int, int, int, float]] = {
-    "base": (200_000, 30, 1_000, 0.1),
-    "streams": (1_000_000, 6, 1_000, 0.1),
-    "queries": (200_000, 30, 200_000, 0.1),
-    "events": (200_000, 30, 1_000, 1.0),
+    "base": (100_000, 40, 1_000, 0.1),
+    "streams": (500_000, 8, 1_000, 0.1),
+    "queries": (100_000, 40, 200_000, 0.1),
+    "events": (100_000, 40, 1_000, 1.0),
 }
 
 _console = Console(stderr=True)
