@@ -17,11 +17,12 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from bench.answers import expected_by_stream, sampled_streams
 from bench.fill import delete_topic, fill_queries, fill_readings
 from bench.pipeline import check_answers
 from bench.processes import cpu_seconds, memory_bytes
 from bench.served import wait_for, write_config
-from bench.workload import Workload, side_of_squares
+from bench.workload import BASE_MS, ROUND_MS, Workload, side_of_squares
 from bmq.broker.broker import Broker
 from tests.conformance.service import Service
 
@@ -46,7 +47,7 @@ class Cost:
     Attributes
     ----------
     cpu_us : processor time of the service a reading.
-    events : events a reading.
+    events : events a reading, in the same half.
     home_bytes, other_bytes : memory of all homes, and of all other processes, at the end.
     checkpoint_bytes : files of the checkpoint at the end.
     """
@@ -91,13 +92,23 @@ def measure(bootstrap: str, folder: Path, point: str, workload: Workload) -> Cos
         service.stop()
     finally:
         service.kill()
-    n_events = check_answers(bootstrap, events, workload)
+    check_answers(bootstrap, events, workload)
     delete_topic(bootstrap, events)
     homes = memory.pop("home")
     files = sum(file.stat().st_size for file in (folder / "checkpoint").rglob("*") if file.is_file())
-    cost = Cost(1e6 * (after - before) / (end - begin), n_events / n_readings, homes, sum(memory.values()), files)
+    cost = Cost(
+        1e6 * (after - before) / (end - begin), events_per_reading(workload), homes, sum(memory.values()), files
+    )
     _console.print(f"{point}: {cost}")
     return cost
+
+
+def events_per_reading(workload: Workload) -> float:
+    """Return how many events a reading of the second half has, by the definition, over the sampled streams."""
+    streams, half = sampled_streams(workload), workload.n_rounds // 2
+    events = expected_by_stream(workload, streams).values()
+    n_events = sum(time >= BASE_MS + half * ROUND_MS for ledger in events for _, _, time, _ in ledger)
+    return n_events / len(streams) / (workload.n_rounds - half)
 
 
 def report(costs: dict[str, Cost]) -> None:
