@@ -140,13 +140,18 @@ $(REHEARSAL)/.installed: deploy/rehearsal-requirements.txt $(INSTALLED)
 rehearse-compose: java $(REHEARSAL)/.installed ## Start docker-compose.yml with podman and images made from packages (ARGS="--remove-images")
 	$(BIN)/python -m tests.compose $(ARGS)
 
+# Some minutes, most of them for the download of the packages.
+.PHONY: wheel-check
+wheel-check: java $(INSTALLED) ## Install the wheel in new environments, and use it away from the checkout
+	$(BIN)/python -m tests.wheel
+
 .PHONY: soak
 soak: java $(INSTALLED) $(KERNELS) archive ## Run under a steady load for an hour: nothing may grow (ARGS="--minutes 10 --curves soak.csv")
 	$(BIN)/python -m tests.soak $(ARGS)
 
 # Until morning. The property tests have 1,000 examples where .ci/run has 60, other ones each time.
 .PHONY: nightly
-nightly: java property-nightly campaign soak abuse ## Run property-nightly, campaign, soak and abuse, then every test with new examples and no kernel compiled before, then rehearse-compose
+nightly: java property-nightly campaign soak abuse wheel-check ## Run property-nightly, campaign, soak, abuse and wheel-check, then every test with new examples and no kernel compiled before, then rehearse-compose
 	HYPOTHESIS_PROFILE=long BMQ_TEST_COLD_KERNELS=1 $(BIN)/pytest --numprocesses $(WORKERS) --timeout 7200 \
 		--ignore tests/property/test_service_machine.py --ignore tests/property/test_join_machine.py $(ARGS)
 	BMQ_TEST_PACKAGES=1 $(BIN)/pytest -m cluster tests/cluster $(ARGS)

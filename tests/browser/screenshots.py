@@ -3,12 +3,14 @@
 Runs the demo with everything in it, and drives a Chromium over its page.
 """
 
+import json
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from bmq.broker.ports import free_ports
 from tests.brokers import wait_until
@@ -18,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs"
 START_LIMIT_SECONDS = 500.0
 LIMIT_MS = 60_000
+EUROPE = {"polygon": [[-10, 36], [4, 42], [26, 35], [42, 46], [32, 60], [14, 66], [-11, 58]]}
 
 
 @contextmanager
@@ -57,11 +60,25 @@ def main() -> None:
             page.wait_for_selector("li.event", timeout=LIMIT_MS)
             page.wait_for_timeout(12_000)  # streams cross borders meanwhile
             page.screenshot(path=PICTURES / "view.png")
+            show_query(page)
+            page.screenshot(path=PICTURES / "view-query.png")
             page.locator("label[for=feed-stocks]").click()
             page.wait_for_timeout(45_000)  # prices need some time to be lines
             page.get_by_role("tab", name="Health").click()
             page.wait_for_timeout(2_000)
             page.screenshot(path=PICTURES / "view-chart.png")
+
+
+def show_query(page: Any) -> None:
+    """Put a polygon over Europe, and show who is inside."""
+    page.get_by_role("tab", name="Queries").click()
+    page.get_by_role("button", name="New query").click()
+    page.get_by_label("Query id").fill("europe")
+    page.get_by_label("region", exact=True).fill(json.dumps(EUROPE))
+    page.get_by_role("button", name="Put query").click()
+    page.wait_for_selector(".detail .members", timeout=LIMIT_MS)
+    page.get_by_role("button", name="Show", exact=True).click()
+    page.wait_for_timeout(15_000)  # planes fly in and out, and the message of the reply goes
 
 
 if __name__ == "__main__":

@@ -2,13 +2,16 @@
 
 import "uplot/dist/uPlot.min.css";
 import uPlot from "uplot";
+import { BandTool } from "./bandTool";
 import { h, replace } from "./dom";
+import { follow } from "./drag";
 import { drawn, namedStreams } from "./drawnQueries";
+import type { FeedStreams } from "./feedStreams";
 import type { Region, ShownEvent } from "./protocol";
 import { intervalOf, type Point } from "./regions";
 import { handlesOf } from "./regionEdit";
 import { roundTo } from "./projection";
-import type { FeedStreams, Query, Store } from "./store";
+import type { Query, Store } from "./store";
 
 const COLOURS = ["#4fd1c5", "#ffb454", "#b794f6", "#7cc4ff", "#ff8fab", "#a3e635"];
 const SPAN_SECONDS = 120;
@@ -27,8 +30,14 @@ export class ChartStage {
   private feedName = "";
   private marks: { time: number; value: number; sign: string | null; stream: string }[] = [];
   private edited: { region: Region; change: (region: Region) => void } | null = null;
+  private readonly bandTool: BandTool;
+  private readonly bandButton: HTMLElement;
 
-  constructor(private readonly store: Store) {
+  /** Calls `drew` with the region of a band that was drawn. */
+  constructor(
+    private readonly store: Store,
+    drew: (region: Region) => void,
+  ) {
     const input = h("input", { list: "stream-options", placeholder: "Add a stream", "aria-label": "Add a stream to the chart" });
     const form = h(
       "form",
@@ -44,8 +53,15 @@ export class ChartStage {
       this.options,
       h("button", { type: "submit" }, "Add"),
     );
-    const bar = h("div", { class: "chart-bar" }, this.chips, form);
-    this.element = h("div", { class: "stage-chart", hidden: true }, bar, h("div", { class: "plot-area" }, this.plotElement, this.handles));
+    this.bandTool = new BandTool({
+      plot: () => this.plot,
+      draw: (interval) => drew({ box: { [this.feed?.setup.dimensions[0] ?? ""]: interval } }),
+    });
+    const begin = (): void => this.bandTool.begin();
+    this.bandButton = h("button", { type: "button", title: "Draw a band of values: a border query", onclick: begin }, "Draw a band");
+    const bar = h("div", { class: "chart-bar" }, this.chips, form, this.bandButton);
+    const area = h("div", { class: "plot-area" }, this.plotElement, this.handles, this.bandTool.element);
+    this.element = h("div", { class: "stage-chart", hidden: true }, bar, area);
     store.onEvents((events) => this.mark(events));
     new ResizeObserver(() => this.resize()).observe(this.plotElement);
   }
@@ -57,7 +73,8 @@ export class ChartStage {
 
   refresh(): void {
     const { feed } = this;
-    if (!feed || this.element.hidden) return;
+    this.bandButton.hidden = this.store.setup?.read_only ?? true;
+    if (!feed || this.element.hidden) return this.bandTool.cancel();
     if (this.feedName !== feed.name) {
       this.feedName = feed.name;
       this.watched = [];
@@ -73,8 +90,14 @@ export class ChartStage {
     this.placeHandles();
   }
 
+  /** Ends the drawing of a band. */
+  cancel(): void {
+    this.bandTool.cancel();
+  }
+
   /** Shows a region that is edited; null: none. */
   edit(region: Region | null, change: (region: Region) => void): void {
+    this.bandTool.cancel();
     this.edited = region ? { region, change } : null;
     const { feed } = this;
     replace(this.handles, ...(region && feed ? this.currentHandles().map(({ name }) => this.handleButton(name)) : []));
@@ -189,6 +212,11 @@ export class ChartStage {
       ctx.fillStyle = selected ? "#d6bcfa" : "#5f8f95";
       ctx.fillText(query.id.slice(0, 40), bbox.left + 8, y0 + 14 * devicePixelRatio);
     });
+    const [low, high] = this.currentHandles().map((handle) => plot.valToPos(handle.at[1], "y", true));
+    if (low !== undefined && high !== undefined) {
+      ctx.fillStyle = "rgba(214, 188, 250, .16)";
+      ctx.fillRect(bbox.left, high, bbox.width, low - high);
+    }
     ctx.restore();
   }
 
@@ -237,10 +265,7 @@ export class ChartStage {
     button.addEventListener("pointerdown", (down) => {
       down.preventDefault();
       button.focus();
-      button.setPointerCapture(down.pointerId);
-      const move = (event: PointerEvent): void => this.moveHandle(index(), this.valueAt(event.clientY));
-      button.addEventListener("pointermove", move);
-      button.addEventListener("pointerup", () => button.removeEventListener("pointermove", move), { once: true });
+      follow(down, (event) => this.moveHandle(index(), this.valueAt(event.clientY)));
     });
     button.addEventListener("keydown", (event) => {
       const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
@@ -267,6 +292,7 @@ export class ChartStage {
     const moved: Point = [0, roundTo(value, pixel)];
     const region = handle.move(moved);
     this.edited = { ...edited, region };
+    plot.redraw(false);
     this.placeHandles();
     edited.change(region);
   }

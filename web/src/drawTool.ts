@@ -1,10 +1,11 @@
 // Draws a new region on the map with the pointer or the keyboard, and moves the handles of one that is edited.
 
 import { h, replace, setText } from "./dom";
+import { follow } from "./drag";
 import type { MapStage } from "./mapStage";
 import { roundTo } from "./projection";
 import type { Region } from "./protocol";
-import { handlesOf, radiusTo, wrap } from "./regionEdit";
+import { type Handle, handlesOf, radiusTo, wrap } from "./regionEdit";
 import type { Point } from "./regions";
 
 export type Shape = "polygon" | "box" | "circle";
@@ -16,6 +17,7 @@ const HINTS: Record<Shape, string> = {
 };
 const CLOSE_PIXELS = 12;
 const STEP_PIXELS = 8;
+const SHORTEST_SIDE_PIXELS = 40; // with a handle in its middle; on a shorter side the handles would lie on each other
 
 export class DrawTool {
   readonly bar: HTMLElement;
@@ -78,26 +80,30 @@ export class DrawTool {
     const { feed } = this.stage;
     if (!region || !feed) return replace(this.handles);
     const focused = [...this.handles.children].indexOf(document.activeElement as Element);
-    replace(this.handles, ...handlesOf(region, feed.setup, feed.extent).map((handle) => this.handleButton(handle.name)));
+    replace(this.handles, ...handlesOf(region, feed.setup, feed.extent).map((handle) => this.handleButton(handle)));
     this.placeHandles();
-    (this.handles.children[focused] as HTMLElement | undefined)?.focus();
+    this.focus(focused);
   }
 
-  private handleButton(name: string): HTMLElement {
-    const help = "drag it, or move it with the arrow keys";
-    const button = h("button", { type: "button", class: "handle", "aria-label": `${name}: ${help}`, title: name });
+  private handleButton({ name, side, remove }: Handle): HTMLElement {
+    const help = side
+      ? "drag it, or move it with the arrow keys, to add a vertex"
+      : `drag it, or move it with the arrow keys${remove ? "; a double click or Delete removes it" : ""}`;
+    const label = { "aria-label": `${name}: ${help}`, title: side ? "Drag it to add a vertex" : name };
+    const button = h("button", { type: "button", class: side ? "handle middle" : "handle", ...label });
     const index = (): number => [...this.handles.children].indexOf(button);
     button.addEventListener("pointerdown", (down) => {
       down.preventDefault();
       button.focus();
-      button.setPointerCapture(down.pointerId);
-      const move = (event: PointerEvent): void => {
+      let dragged = index();
+      follow(down, (event) => {
         const { left, top } = this.stage.element.getBoundingClientRect();
-        this.moveHandle(index(), [event.clientX - left, event.clientY - top]);
-      };
-      button.addEventListener("pointermove", move);
-      button.addEventListener("pointerup", () => button.removeEventListener("pointermove", move), { once: true });
+        const before = dragged;
+        dragged = this.moveHandle(before, [event.clientX - left, event.clientY - top]);
+        if (dragged !== before) this.focus(dragged);
+      });
     });
+    button.addEventListener("dblclick", () => this.removeHandle(index()));
     button.addEventListener("keydown", (event) => {
       const by: Record<string, Point> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
       const step = by[event.key];
@@ -106,23 +112,36 @@ export class DrawTool {
         event.preventDefault();
         const factor = STEP_PIXELS * (event.shiftKey ? 5 : 1);
         const [x, y] = this.stage.project(handle.at);
-        this.moveHandle(index(), [x + step[0] * factor, y + step[1] * factor]);
-      } else if (event.key === "Delete" && handle?.remove) {
+        this.focus(this.moveHandle(index(), [x + step[0] * factor, y + step[1] * factor]));
+      } else if (event.key === "Delete" || event.key === "Backspace") {
         event.preventDefault();
-        this.change(handle.remove(), true);
+        this.removeHandle(index());
       }
     });
     return button;
   }
 
-  private currentHandles(): ReturnType<typeof handlesOf> {
+  private focus(index: number): void {
+    (this.handles.children[index] as HTMLElement | undefined)?.focus();
+  }
+
+  private currentHandles(): Handle[] {
     const { feed } = this.stage;
     return this.edited && feed ? handlesOf(this.edited.region, feed.setup, feed.extent) : [];
   }
 
-  private moveHandle(index: number, place: Point): void {
+  /** Moves a handle to a place of the screen; returns which of the handles it is then. */
+  private moveHandle(index: number, place: Point): number {
     const handle = this.currentHandles()[index];
-    if (handle) this.change(handle.move(this.written(place)), false);
+    if (!handle) return index;
+    const isMiddle = handle.side !== undefined;
+    this.change(handle.move(this.written(place)), isMiddle);
+    return isMiddle ? index + 1 : index;
+  }
+
+  private removeHandle(index: number): void {
+    const remove = this.currentHandles()[index]?.remove;
+    if (remove) this.change(remove(), true);
   }
 
   private change(region: Region, rebuild: boolean): void {
@@ -140,9 +159,16 @@ export class DrawTool {
   private placeHandles(): void {
     this.currentHandles().forEach((handle, i) => {
       const button = this.handles.children[i] as HTMLElement | undefined;
+      if (!button) return;
       const [x, y] = this.stage.project(handle.at);
-      if (button) button.style.transform = `translate(${x}px, ${y}px)`;
+      button.style.transform = `translate(${x}px, ${y}px)`;
+      button.hidden = handle.side !== undefined && this.pixelsBetween(...handle.side) < SHORTEST_SIDE_PIXELS;
     });
+  }
+
+  private pixelsBetween(from: Point, to: Point): number {
+    const [[x0, y0], [x1, y1]] = [this.stage.project(from), this.stage.project(to)];
+    return Math.hypot(x1 - x0, y1 - y0);
   }
 
   private add(place: Point): void {

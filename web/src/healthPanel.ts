@@ -32,7 +32,7 @@ export class HealthPanel {
     const notes = [
       ...Object.entries(health.troubles).map(([topic, why]) => `${topic}: ${why}`),
       health.skipped ? `${whole(health.skipped)} readings came faster than this page reads them, and were skipped here; the service read them.` : "",
-      health.streams_left_out ? "There are more streams than this page shows." : "",
+      ...Object.entries(health.streams_left_out).map(([feed, n]) => `Feed ${feed} has at least ${whole(n)} more streams than this page shows.`),
       health.queries_left_out ? "There are more queries than this page shows." : "",
     ].filter(Boolean);
     replace(

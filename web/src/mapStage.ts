@@ -7,11 +7,12 @@ import { feature, mesh } from "topojson-client";
 import worldUrl from "world-atlas/countries-50m.json?url";
 import { h } from "./dom";
 import { drawn, drawnKey } from "./drawnQueries";
+import type { FeedStreams } from "./feedStreams";
 import { pieces, unwrappedLand } from "./land";
 import { DEGREES, type Extent, toLngLat } from "./projection";
 import { asDefinition, type Region } from "./protocol";
 import { extentOf, type Point, polygonsOf } from "./regions";
-import type { FeedStreams, Query, Store } from "./store";
+import type { Query, Store } from "./store";
 import { StreamLayer } from "./streamLayer";
 
 type Feature = GeoJSON.Feature<GeoJSON.MultiPolygon, { inside: boolean; selected: boolean; paused: boolean }>;

@@ -98,7 +98,7 @@ export interface Health {
   state_bytes?: number;
   troubles: Record<string, string>;
   skipped: number;
-  streams_left_out: number;
+  streams_left_out: Record<string, number>; // by feed, as far as they are counted
   queries_left_out: number;
 }
 

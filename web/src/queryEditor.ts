@@ -82,7 +82,13 @@ export class QueryEditor {
     return !this.element.hidden;
   }
 
-  /** Puts a region that was drawn or dragged into the form. */
+  /** Puts a region that was drawn into the form, and shows its handles. */
+  takeRegion(region: Region): void {
+    this.setRegion(region);
+    this.shareRegion();
+  }
+
+  /** Puts a region that was dragged into the form. */
   setRegion(region: Region): void {
     const row = this.rows.get("region");
     if (!row) return;

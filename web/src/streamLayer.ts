@@ -5,7 +5,8 @@ import { DEGREES } from "./projection";
 import type { ShownEvent } from "./protocol";
 import type { Point } from "./regions";
 import type { MapStage } from "./mapStage";
-import type { FeedStreams, Store } from "./store";
+import type { FeedStreams } from "./feedStreams";
+import type { Store } from "./store";
 
 const FLASH_MS = 1600;
 const MOST_FLASHES = 250;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { DEGREES, planeProjection, roundTo } from "../src/projection";
 import type { FeedSetup, Region } from "../src/protocol";
-import { handlesOf, wrap } from "../src/regionEdit";
+import { type Handle, handlesOf, intervalBetween, wrap } from "../src/regionEdit";
 import { extentOf, goFrom, intervalOf, metresBetween, polygonsOf } from "../src/regions";
 
 const PLANE: FeedSetup = { dimensions: ["x", "y"], lonlat: false, attributes: [], join: false };
@@ -61,18 +61,45 @@ describe("what is drawn of a region", () => {
 });
 
 describe("handles", () => {
+  const named = (region: Region, name: string, feed = PLANE): Handle | undefined => handlesOf(region, feed, WORLD).find((one) => one.name === name);
+
   test("a dragged vertex changes that vertex alone, and a closed ring stays closed", () => {
     const polygon: [number, number][] = [[0, 0], [9, 0], [9, 9], [0, 0]];
-    const [first, second] = handlesOf({ polygon }, PLANE, WORLD);
-    expect(first?.name).toBe("vertex 1 of 3");
+    const [first, second] = [named({ polygon }, "vertex 1 of 3"), named({ polygon }, "vertex 2 of 3")];
     expect(first?.move([1, 1])).toEqual({ polygon: [[1, 1], [9, 0], [9, 9], [1, 1]] });
     expect(second?.move([8, 1])).toEqual({ polygon: [[0, 0], [8, 1], [9, 9], [0, 0]] });
     expect(second?.remove).toBeUndefined();
   });
 
-  test("a vertex of four can be removed", () => {
-    const [, second] = handlesOf({ polygon: [[0, 0], [9, 0], [9, 9], [0, 9]] }, PLANE, WORLD);
-    expect(second?.remove?.()).toEqual({ polygon: [[0, 0], [9, 9], [0, 9]] });
+  test("a vertex of four can be removed, also the first one of a closed ring", () => {
+    expect(named({ polygon: [[0, 0], [9, 0], [9, 9], [0, 9]] }, "vertex 2 of 4")?.remove?.()).toEqual({ polygon: [[0, 0], [9, 9], [0, 9]] });
+    const closed: Region = { polygon: [[0, 0], [9, 0], [9, 9], [0, 9], [0, 0]] };
+    expect(named(closed, "vertex 1 of 4")?.remove?.()).toEqual({ polygon: [[9, 0], [9, 9], [0, 9], [9, 0]] });
+  });
+
+  test("the middle of a side becomes a vertex between its ends, and the next handle", () => {
+    const polygon: [number, number][] = [[0, 0], [8, 0], [8, 8]];
+    const handles = handlesOf({ polygon }, PLANE, WORLD);
+    const middle = handles[1];
+    expect(handles.map((one) => one.name)[1]).toBe("middle behind vertex 1 of 3");
+    expect(middle?.at).toEqual([4, 0]);
+    const moved = middle?.move([4, -2]) ?? {};
+    expect(moved).toEqual({ polygon: [[0, 0], [4, -2], [8, 0], [8, 8]] });
+    expect(handlesOf(moved, PLANE, WORLD)[2]).toMatchObject({ name: "vertex 2 of 4", at: [4, -2] });
+  });
+
+  test("the middle of the last side goes behind the last vertex, and a closed ring stays closed", () => {
+    const polygon: [number, number][] = [[0, 0], [8, 0], [8, 8], [0, 0]];
+    const last = named({ polygon }, "middle behind vertex 3 of 3");
+    expect(last?.at).toEqual([4, 4]);
+    expect(last?.move([3, 5])).toEqual({ polygon: [[0, 0], [8, 0], [8, 8], [3, 5], [0, 0]] });
+  });
+
+  test("the middle of a side over the antimeridian lies on it, and its longitude is one of the service", () => {
+    const polygon: [number, number][] = [[178, 0], [-178, 0], [-178, 4], [178, 4]];
+    const middle = named({ polygon }, "middle behind vertex 1 of 4", GLOBE);
+    expect(middle?.at).toEqual([180, 0]);
+    expect(middle?.move([181, -1])).toEqual({ polygon: [[178, 0], [-179, -1], [-178, 0], [-178, 4], [178, 4]] });
   });
 
   test("a corner of a box moves two sides, and an open end stays open", () => {
@@ -106,6 +133,16 @@ describe("handles", () => {
     const [lower, upper] = handlesOf({ box: { price: [40, 50] } }, LINE, WORLD);
     expect(lower?.move([0, 41])).toEqual({ box: { price: [41, 50] } });
     expect(upper?.move([0, 51])).toEqual({ box: { price: [40, 51] } });
+  });
+
+  test("a band has its borders in order, with the digits that a pixel is worth", () => {
+    expect(intervalBetween(50.123, 40.987, 0.5)).toEqual([40.99, 50.12]);
+    expect(intervalBetween(40, 50, 1)).toEqual([40, 50]);
+  });
+
+  test("a press without a drag is no band", () => {
+    expect(intervalBetween(40.0001, 40.0002, 0.5)).toBeNull();
+    expect(intervalBetween(40, 40, 1)).toBeNull();
   });
 
   test("a longitude beyond the antimeridian is written as the service reads it", () => {

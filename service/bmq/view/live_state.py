@@ -170,7 +170,9 @@ class LiveState:
                 update["health"] = self._health | {
                     "troubles": self._all_troubles(),
                     "skipped": self._n_skipped,
-                    "streams_left_out": sum(one.n_left_out for one in self._positions.values()),
+                    "streams_left_out": {
+                        name: one.n_left_out for name, one in self._positions.items() if one.n_left_out
+                    },
                     "queries_left_out": self._queries.n_left_out,
                 }
             return update, Seen(self._revision, self._events.newest, self._n_dead)

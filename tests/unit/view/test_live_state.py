@@ -116,6 +116,20 @@ def test_streams_beyond_the_most_are_counted_and_those_before_grow_the_table() -
     assert positions.since(0)["values"] == [[float(n) for n in range(3_000)]]
 
 
+def test_a_browser_learns_which_feed_has_streams_that_are_not_shown() -> None:
+    state = make_state()
+    state._positions["plane"] = StreamPositions(2, most=2)
+    readings = [(f"s{n}", 1, (0.0, 0.0)) for n in range(5)]
+
+    state.apply_readings("plane", readings[:2], 0)
+    fits, _ = state.update_since(Seen(), with_counts=True)
+    state.apply_readings("plane", readings, 0)
+    more, _ = state.update_since(Seen(), with_counts=True)
+
+    assert fits["health"]["streams_left_out"] == {}
+    assert more["health"]["streams_left_out"] == {"plane": 3}
+
+
 def test_events_say_who_is_inside_and_a_repeated_event_changes_nothing() -> None:
     state = make_state()
     put(state)
