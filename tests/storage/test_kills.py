@@ -1,5 +1,8 @@
 """Kills of a service whose checkpoint is on HDFS or S3: each event is there once, and is that of the definition."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +11,7 @@ from tests.brokers import wait_until
 from tests.ledger_check import must_be_whole
 from tests.spark import test_restarts as restarts
 from tests.storage.remote_service import RemoteService
-from tests.storage.servers import Server
+from tests.storage.servers import S3, Server
 
 pytestmark = [pytest.mark.storage, pytest.mark.timeout(1200)]
 
@@ -24,10 +27,12 @@ class Played:
 
     Attributes
     ----------
+    name : of the checkpoint on the server.
     met : the batch that the first kill met.
     """
 
     def __init__(self, server: Server, bootstrap_servers: str, folder: Path) -> None:
+        self.server, self.name = server, folder.name
         name, config = restarts.make_config(folder, bootstrap_servers, server.uri(folder.name))
         self.service = RemoteService(config, server, folder.name)
         self.run = restarts.Run(name, bootstrap_servers, self.service)
@@ -79,3 +84,20 @@ def test_the_batches_are_on_the_server_and_not_here(played: Played) -> None:
 
     assert played.met in committed
     assert not played.service.checkpoint.exists()
+
+
+def test_a_copy_on_this_machine_can_be_shown(played: Played, tmp_path: Path) -> None:
+    if not isinstance(played.server, S3):
+        pytest.skip("the tests have no client that copies a folder of HDFS")
+    copy = tmp_path / "copy"
+    played.server.copy_to(copy, played.name)
+
+    shown = subprocess.run(
+        [sys.executable, "-m", "bmq.cli", "checkpoint", "show", str(copy)],
+        capture_output=True, text=True, timeout=300,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+    )  # fmt: skip
+
+    assert shown.returncode == 0, shown.stderr
+    assert f"last batch: {max(played.service.batches_in('commits'))}" in shown.stdout
+    assert f"line {restarts.N_STREAMS}" in shown.stdout

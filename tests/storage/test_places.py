@@ -90,6 +90,27 @@ def test_s3a_uploads_in_place_of_a_rename(spark: SparkSession, usual: str, s3: S
     assert spark.conf.get(FILE_MANAGER) == ABORTABLE
 
 
+def test_spark_submit_may_not_choose_the_class_for_this_machine(
+    spark: SparkSession, usual: str, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")  # as spark-submit sets it
+
+    with pytest.raises(ConfigError, match="keeps the old content .* Leave the option out"):
+        use_fitting_file_manager(spark, server.uri("any"))
+
+
+def test_a_class_that_spark_submit_chooses_stays(
+    spark: SparkSession, usual: str, s3: S3, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = usual.replace("FileSystemBased", "FileContextBased")
+    spark.conf.set(FILE_MANAGER, chosen)
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+
+    use_fitting_file_manager(spark, s3.uri("any"))
+
+    assert spark.conf.get(FILE_MANAGER) == chosen
+
+
 def test_the_binding_is_read_back(spark: SparkSession, server: Server) -> None:
     folder = CheckpointFolder(spark, server.uri("bound"))
     assert folder.read() is None
