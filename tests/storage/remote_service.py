@@ -9,6 +9,12 @@ from tests.storage.servers import Server
 # A look costs the server some requests; the service needs them as well.
 LOOK_SECONDS = 0.3
 
+# Spark uploads a snapshot of a state after ten batches and once a minute. A test has not so many, nor so much time.
+SOON = {
+    "spark.sql.streaming.stateStore.minDeltasForSnapshot": "2",
+    "spark.sql.streaming.stateStore.maintenanceInterval": "3s",
+}
+
 
 def write_defaults(folder: Path, settings: dict[str, str]) -> None:
     """Write spark-defaults.conf into a folder for SPARK_CONF_DIR."""
@@ -30,7 +36,7 @@ class RemoteService(Service):
         self._name = name
         self._next_look = 0.0
         spark_conf = config.with_name("spark-conf")
-        write_defaults(spark_conf, server.settings)
+        write_defaults(spark_conf, server.settings | SOON)
         super().__init__(config, {"SPARK_CONF_DIR": str(spark_conf)})
 
     def batch_under_way(self) -> int | None:

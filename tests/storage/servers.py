@@ -9,9 +9,10 @@ import re
 import signal
 import subprocess
 from abc import ABC, abstractmethod
+from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -75,6 +76,10 @@ class Server(ABC):
         """Return the content of a file, whose path is given as in `uri`."""
 
     @abstractmethod
+    def copy_to(self, folder: Path, name: str) -> None:
+        """Copy a checkpoint to a folder of this machine that is not there, with all files."""
+
+    @abstractmethod
     def _command(self) -> list[str]: ...
 
     @abstractmethod
@@ -108,20 +113,33 @@ class Hdfs(Server):
 
     def names(self, folder: str) -> list[str]:
         """Return the names in a folder."""
-        try:
-            with urlopen(self._web(folder, "LISTSTATUS"), timeout=10) as answer:  # noqa: S310 - our own server
-                statuses = json.load(answer)["FileStatuses"]["FileStatus"]
-        except HTTPError as error:
-            if error.code == 404:
-                return []
-            raise
-        return [status["pathSuffix"] for status in statuses]
+        return [status["pathSuffix"] for status in self._list(folder)]
 
     def read(self, path: str) -> bytes:
         """Return the content of a file."""
         with urlopen(self._web(path, "OPEN"), timeout=10) as answer:  # noqa: S310 - our own server
             content: bytes = answer.read()
         return content
+
+    def copy_to(self, folder: Path, name: str) -> None:
+        """Copy a checkpoint, as `hadoop fs -get` does."""
+        folder.mkdir()
+        for status in self._list(name):
+            inner = status["pathSuffix"]
+            if status["type"] == "DIRECTORY":
+                self.copy_to(folder / inner, f"{name}/{inner}")
+            else:
+                (folder / inner).write_bytes(self.read(f"{name}/{inner}"))
+
+    def _list(self, folder: str) -> list[dict[str, Any]]:
+        try:
+            with urlopen(self._web(folder, "LISTSTATUS"), timeout=10) as answer:  # noqa: S310 - our own server
+                statuses: list[dict[str, Any]] = json.load(answer)["FileStatuses"]["FileStatus"]
+        except HTTPError as error:
+            if error.code == HTTPStatus.NOT_FOUND:
+                return []
+            raise
+        return statuses
 
     def _command(self) -> list[str]:
         return [
@@ -182,7 +200,7 @@ class S3(Server):
         return content
 
     def copy_to(self, folder: Path, name: str) -> None:
-        """Copy a checkpoint to a folder of this machine, as `aws s3 sync` does."""
+        """Copy a checkpoint, as `aws s3 sync` does."""
         fs.copy_files(f"{self.BUCKET}/{name}", str(folder), source_filesystem=self._files)
 
     def make_bucket(self, name: str) -> None:

@@ -11,7 +11,7 @@ from tests.brokers import wait_until
 from tests.ledger_check import must_be_whole
 from tests.spark import test_restarts as restarts
 from tests.storage.remote_service import RemoteService
-from tests.storage.servers import S3, Server
+from tests.storage.servers import Server
 
 pytestmark = [pytest.mark.storage, pytest.mark.timeout(1200)]
 
@@ -86,9 +86,11 @@ def test_the_batches_are_on_the_server_and_not_here(played: Played) -> None:
     assert not played.service.checkpoint.exists()
 
 
+def test_snapshots_of_the_state_are_on_the_server(played: Played) -> None:
+    assert [name for name in played.server.names(f"{played.name}/state/0/0") if name.endswith(".zip")]
+
+
 def test_a_copy_on_this_machine_can_be_shown(played: Played, tmp_path: Path) -> None:
-    if not isinstance(played.server, S3):
-        pytest.skip("the tests have no client that copies a folder of HDFS")
     copy = tmp_path / "copy"
     played.server.copy_to(copy, played.name)
 

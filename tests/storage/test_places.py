@@ -95,7 +95,7 @@ def test_spark_submit_may_not_choose_the_class_for_this_machine(
 ) -> None:
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")  # as spark-submit sets it
 
-    with pytest.raises(ConfigError, match="keeps the old content .* Leave the option out"):
+    with pytest.raises(ConfigError, match=r"keeps the old content .* Leave the option out"):
         use_fitting_file_manager(spark, server.uri("any"))
 
 
