@@ -145,13 +145,29 @@ rehearse-compose: java $(REHEARSAL)/.installed ## Start docker-compose.yml with 
 wheel-check: java $(INSTALLED) ## Install the wheel in new environments, and use it away from the checkout
 	$(BIN)/python -m tests.wheel
 
+STORAGE := .make/storage
+
+$(STORAGE)/.installed: tests/storage/requirements.txt $(INSTALLED)
+	$(BIN)/python -m venv --clear $(STORAGE)
+	$(STORAGE)/bin/pip install --quiet --disable-pip-version-check --requirement tests/storage/requirements.txt
+	@touch $@
+
+# The servers are HDFS' mini cluster and moto, each downloaded at the first time (90 MB together).
+.PHONY: storage
+storage: java $(STORAGE)/.installed $(KERNELS) archive ## Kill the service with its checkpoint on HDFS and on S3, and compare with the definition
+	BMQ_TEST_S3_SERVER=$(abspath $(STORAGE)/bin/moto_server) $(BIN)/pytest -m storage tests/storage $(ARGS)
+
+.PHONY: bench-storage
+bench-storage: java $(STORAGE)/.installed $(KERNELS) archive ## Measure batches and starts with the checkpoint here, on HDFS and on S3 (SMOKE=1: a small run)
+	BMQ_TEST_S3_SERVER=$(abspath $(STORAGE)/bin/moto_server) $(BIN)/python -m bench.storage $(if $(SMOKE),--smoke)
+
 .PHONY: soak
 soak: java $(INSTALLED) $(KERNELS) archive ## Run under a steady load for an hour: nothing may grow (ARGS="--minutes 10 --curves soak.csv")
 	$(BIN)/python -m tests.soak $(ARGS)
 
 # Until morning. The property tests have 1,000 examples where .ci/run has 60, other ones each time.
 .PHONY: nightly
-nightly: java property-nightly campaign soak abuse wheel-check ## Run property-nightly, campaign, soak, abuse and wheel-check, then every test with new examples and no kernel compiled before, then rehearse-compose
+nightly: java property-nightly campaign soak abuse wheel-check storage ## Run property-nightly, campaign, soak, abuse, wheel-check and storage, then every test with new examples and no kernel compiled before, then rehearse-compose
 	HYPOTHESIS_PROFILE=long BMQ_TEST_COLD_KERNELS=1 $(BIN)/pytest --numprocesses $(WORKERS) --timeout 7200 \
 		--ignore tests/property/test_service_machine.py --ignore tests/property/test_join_machine.py $(ARGS)
 	BMQ_TEST_PACKAGES=1 $(BIN)/pytest -m cluster tests/cluster $(ARGS)

@@ -10,9 +10,10 @@ from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
 # In the order of the run. The longest part begins, and the shortest files come last, so that the workers end together.
-FOLDERS = ("cluster", "spark", "browser", "kafka", "docs", "property", "unit", "issues")
+FOLDERS = ("cluster", "storage", "spark", "browser", "kafka", "docs", "property", "unit", "issues")
 OF_SERVICES = (
     "tests/cluster/",
+    "tests/storage/",
     "tests/spark/",
     "tests/browser/",
     "tests/kafka/",

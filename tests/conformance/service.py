@@ -35,7 +35,9 @@ def topic_names(run: str) -> dict[str, str]:
     return {role: f"{run}-{role}" for role in ("control", "replies", "events", "dead_letter", "clock")}
 
 
-def write_config(folder: Path, run: str, bootstrap_servers: str, feeds: Mapping[str, Json]) -> tuple[Path, set[str]]:
+def write_config(
+    folder: Path, run: str, bootstrap_servers: str, feeds: Mapping[str, Json], checkpoint: str | None = None
+) -> tuple[Path, set[str]]:
     """Write a configuration with every feed that this version can serve; return it and their names.
 
     A feed with an option of a later version is left out, since it would stop the service for all others. Its
@@ -47,7 +49,7 @@ def write_config(folder: Path, run: str, bootstrap_servers: str, feeds: Mapping[
         "kafka": {"bootstrap_servers": bootstrap_servers},
         "topics": {**topic_names(run), "allowed_output_prefix": f"{run}-"},
         **{f"feeds.{name}": _feed_table(f"{run}-{name}", options) for name, options in served.items()},
-        "job": {"checkpoint": str(folder / "checkpoint"), "shards": 2, "starting_offsets": "earliest"},
+        "job": {"checkpoint": checkpoint or str(folder / "checkpoint"), "shards": 2, "starting_offsets": "earliest"},
         "metrics": {"port": 0},
     }
     path.write_text(_toml(tables), encoding="utf-8")
@@ -202,19 +204,27 @@ class Service:
         A batch's file in `offsets` holds a line of JSON for each source; its file in `commits` is there once
         everything was written.
         """
-        commits = [int(file.name) for file in self._checkpoint.glob("commits/*") if file.name.isdecimal()]
+        commits = self.batches_in("commits")
         if not commits:
             return {}
         # With some hundred topics it takes milliseconds to read, and somebody asks every few of them.
         if max(commits) != self._last_batch:
             self._last_batch = max(commits)
-            self._reached = _offsets_of(self._checkpoint / "offsets" / str(self._last_batch))
+            self._reached = _offsets_of(self.offsets_text(self._last_batch))
         return self._reached
 
+    def batches_in(self, folder: str) -> list[int]:
+        """Return the numbers of the batches that have a file in `offsets` or `commits`, in no order."""
+        return [int(file.name) for file in self._checkpoint.glob(f"{folder}/*") if file.name.isdecimal()]
 
-def _offsets_of(batch: Path) -> dict[str, int]:
+    def offsets_text(self, batch: int) -> str:
+        """Return the content of a batch's file in `offsets`."""
+        return (self._checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8")
+
+
+def _offsets_of(text: str) -> dict[str, int]:
     reached: dict[str, int] = {}
-    for line in batch.read_text(encoding="utf-8").splitlines():
+    for line in text.splitlines():
         if line.startswith("{"):
             by_topic = json.loads(line)
             reached |= {topic: ends["0"] for topic, ends in by_topic.items() if _has_partition_0(ends)}

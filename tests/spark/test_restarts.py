@@ -92,10 +92,10 @@ class Run:
         self._n_sent[topic] += 1
 
 
-def make_config(folder: Path, bootstrap_servers: str) -> tuple[str, Path]:
+def make_config(folder: Path, bootstrap_servers: str, checkpoint: str | None = None) -> tuple[str, Path]:
     """Make the topics of a run, and write its configuration; return its name and the configuration."""
     name = folder.name.replace("_", "-")
-    config, served = write_config(folder, name, bootstrap_servers, FEEDS)
+    config, served = write_config(folder, name, bootstrap_servers, FEEDS, checkpoint)
     assert served == set(FEEDS)
     Topics({"bootstrap.servers": bootstrap_servers}).create_missing(
         f"{name}-control", [f"{name}-{feed}" for feed in FEEDS], 1

@@ -3,6 +3,7 @@
 The checkpoints are folders of this machine. Every command only reads the checkpoint that is there.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,17 +21,42 @@ if TYPE_CHECKING:
     from bmq.job.stored_state import StoredCheckpoint
     from bmq.job.upgrade import Upgrade
 
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")  # two characters at least, as in s3a://bucket/folder
+
 app = typer.Typer(
     help="Look at a checkpoint, and write its content as a new one that fits another configuration.",
     no_args_is_help=True,
 )
 
-OldArgument = Annotated[Path, typer.Argument(metavar="OLD", help="The folder of the checkpoint. It is only read.")]
-NewArgument = Annotated[Path, typer.Argument(metavar="NEW", help="The folder of the new checkpoint.")]
+
+def _on_this_machine(path: Path) -> Path:
+    """Return the path; refuse a URI, of which `Path` would make a folder with a colon in its name."""
+    scheme = _SCHEME.match(str(path))
+    if scheme is None:
+        return path
+    if scheme[1] == "file":
+        raise typer.BadParameter(f"{str(path)!r} is a URI. Write the folder without file:.")
+    raise typer.BadParameter(
+        f"{scheme[1]!r} is another file system, and this command works on folders of this machine. Stop the service, "
+        "copy the whole checkpoint here (docs/storage.md), and name the copy."
+    )
+
+
+OldArgument = Annotated[
+    Path,
+    typer.Argument(metavar="OLD", help="The folder of the checkpoint. It is only read.", callback=_on_this_machine),
+]
+NewArgument = Annotated[
+    Path, typer.Argument(metavar="NEW", help="The folder of the new checkpoint.", callback=_on_this_machine)
+]
 
 
 @app.command()
-def show(path: Annotated[Path, typer.Argument(metavar="PATH", help="The folder of the checkpoint.")]) -> None:
+def show(
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="The folder of the checkpoint.", callback=_on_this_machine)
+    ],
+) -> None:
     """Show format, shards, queries, streams, offsets, age and size of a checkpoint."""
     # Not at the top, as in `doctor`: it imports Spark and the kernels.
     from bmq.job.checkpoint_report import report
@@ -45,8 +71,18 @@ def show(path: Annotated[Path, typer.Argument(metavar="PATH", help="The folder o
 
 @app.command()
 def export(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="The folder of the checkpoint. It is only read.")],
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the files go: a folder that is not there.")],
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PATH", help="The folder of the checkpoint. It is only read.", callback=_on_this_machine
+        ),
+    ],
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FOLDER", help="Where the files go: a folder that is not there.", callback=_on_this_machine
+        ),
+    ],
 ) -> None:
     """Write the streams of a checkpoint as Parquet, a file for each feed, and its queries as lines of JSON.
 

@@ -18,6 +18,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from bmq.errors import ConfigError, StateError
+from bmq.job.checkpoint_place import file_system_of, out_of_reach
 from bmq.job.source.offsets import Position
 from bmq.records import Feed
 
@@ -151,17 +152,20 @@ class CheckpointFolder:
         self._jvm = jvm
         self._path = jvm.org.apache.hadoop.fs.Path(location, FILE)
         self._new_path = jvm.org.apache.hadoop.fs.Path(location, NEW_FILE)
-        hadoop = spark._jsc.hadoopConfiguration()
-        self._file_system = self._path.getFileSystem(hadoop)
+        self._file_system = file_system_of(spark, location)
 
     def read(self) -> Origin | None:
         """Return the origin; None if the checkpoint is new.
 
         Raises
         ------
+        ConfigError : the file system does not answer.
         StateError : the file is damaged, has another format, or is gone and Spark's files are there.
         """
-        there = [path for path in (self._path, self._new_path) if self._file_system.exists(path)]
+        try:
+            there = [path for path in (self._path, self._new_path) if self._file_system.exists(path)]
+        except Py4JJavaError as error:
+            raise out_of_reach(self._location, error) from error
         if not there:
             folder = self._path.getParent()
             must_be_new(

@@ -18,6 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from bmq.config import Config
 from bmq.errors import ConfigError
 from bmq.job.checkpoint import FILE, CheckpointFolder, Origin, bound_options, must_fit, new_delivery_id
+from bmq.job.checkpoint_place import use_fitting_file_manager
 from bmq.job.executors import ExecutorWatch
 from bmq.job.failed_query import JobFailed, explained
 from bmq.job.idle import ClockWriter, IdleFeeds
@@ -118,6 +119,7 @@ class Service:
         idle_feeds = _idle_feeds(config)
         self._listener = ProgressListener(self.metrics, plan, idle_feeds)
         self._listener.register(spark)
+        use_fitting_file_manager(spark, config.job.checkpoint)  # after the rehearsal, which is on this machine
         with explained(f"{config.job.checkpoint}/metadata"):
             streaming_query = self.streaming_query = start_pipeline(spark, config, origin, plan)
         self.metrics.health.begun()

@@ -334,3 +334,28 @@ def test_a_limit_is_refused_for_a_group_which_would_get_the_last_event_again() -
 
     assert result.exit_code == 2
     assert "--limit is not for a --group" in " ".join(result.output.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", "s3a://bucket/checkpoint"),
+        ("export", "hdfs://name-node:8020/checkpoint", "files"),
+        ("rescale", "--shards", "2", "s3a://bucket/checkpoint", "new"),
+        ("rescale", "--shards", "2", "old", "s3a://bucket/checkpoint"),
+        ("upgrade", "old", "hdfs:///checkpoint"),
+    ],
+)
+def test_the_commands_of_checkpoints_refuse_another_file_system(workplace: Path, arguments: tuple[str, ...]) -> None:
+    result = bmq("checkpoint", *arguments)
+
+    assert result.exit_code == 2
+    assert "another file system" in result.output
+    assert list(workplace.iterdir()) == []
+
+
+def test_a_checkpoint_that_is_named_as_a_file_uri_is_refused() -> None:
+    result = bmq("checkpoint", "show", "file:///var/checkpoint")
+
+    assert result.exit_code == 2
+    assert "without" in result.output

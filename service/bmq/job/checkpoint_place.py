@@ -1,0 +1,79 @@
+"""The file system of a checkpoint, and the way in which Spark writes files there.
+
+| file system | Spark's class | a file comes into its place by |
+|---|---|---|
+| of this machine | FileSystemBased… (`job.session` sets it) | a rename that replaces |
+| s3a, if the jar spark-hadoop-cloud is there | AbortableStreamBased… | the end of its upload |
+| any other, and s3a without that jar | Spark's own choice, FileContextBased… | a rename with the option to replace |
+
+FileSystemBased… renames with `FileSystem.rename`, which HDFS and S3A refuse if the target is there. Spark takes the
+refusal for success: the old content stays, and a batch that runs again would keep the state of the first try.
+"""
+
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from bmq.errors import ConfigError
+from bmq.job.session import is_submitted
+
+FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+ABORTABLE = "org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager"  # of spark-hadoop-cloud
+_BY_PLAIN_RENAME = "FileSystemBasedCheckpointFileManager"
+_LONGEST = 300  # characters of a reason that Hadoop gives
+
+
+def file_system_of(spark: SparkSession, location: str) -> Any:
+    """Return Hadoop's file system for the address of a checkpoint; an address without a scheme has the default one.
+
+    Raises
+    ------
+    ConfigError : Hadoop has no class for it, or the class refuses its settings.
+    """
+    jvm: Any = spark._jvm
+    context: Any = spark._jsc
+    try:
+        return jvm.org.apache.hadoop.fs.Path(location).getFileSystem(context.hadoopConfiguration())
+    except Py4JJavaError as error:
+        raise out_of_reach(location, error) from error
+
+
+def out_of_reach(location: str, error: Py4JJavaError) -> ConfigError:
+    """Return the error for a checkpoint whose file system does not answer, with the innermost reason."""
+    java = error.java_exception
+    while java.getCause() is not None:
+        java = java.getCause()
+    reason = (java.getMessage() or java.getClass().getName()).partition("\n")[0][:_LONGEST].rstrip(" .")
+    return ConfigError(
+        f"Checkpoint {location!r} cannot be reached ({reason}). A file system other than this machine's needs its jars "
+        "and settings in spark-defaults.conf, and a server that answers: docs/storage.md has them. Or set "
+        "job.checkpoint to a folder of this machine."
+    )
+
+
+def use_fitting_file_manager(spark: SparkSession, location: str) -> None:
+    """Let the streaming queries that start from now on write files as fits the file system of the checkpoint.
+
+    Under spark-submit a class that its options name stays.
+
+    Raises
+    ------
+    ConfigError : the options of spark-submit name the class for local files, and the checkpoint is elsewhere.
+    """
+    scheme = file_system_of(spark, location).getUri().getScheme()
+    if scheme == "file":
+        return
+    given = spark.conf.get(FILE_MANAGER, None) if is_submitted() else None
+    if given is not None:
+        if given.endswith(f".{_BY_PLAIN_RENAME}"):
+            raise ConfigError(
+                f"{FILE_MANAGER} is {given}, and on {scheme} that class keeps the old content of a file that is "
+                "written again. Leave the option out: the service chooses a class that fits."
+            )
+        return
+    jvm: Any = spark._jvm
+    if scheme == "s3a" and jvm.org.apache.spark.util.Utils.classIsLoadable(ABORTABLE):
+        spark.conf.set(FILE_MANAGER, ABORTABLE)
+    else:
+        spark.conf.unset(FILE_MANAGER)
