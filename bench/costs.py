@@ -11,7 +11,9 @@ streams are compared with the definition before a number is printed.
 
 import statistics
 import tempfile
-from dataclasses import dataclass
+import time
+from dataclasses import astuple, dataclass
+from itertools import islice
 from pathlib import Path
 
 import typer
@@ -24,17 +26,21 @@ from bench.processes import cpu_seconds, memory_bytes
 from bench.served import wait_for, write_config
 from bench.workload import BASE_MS, ROUND_MS, Workload, side_of_squares
 from bmq.broker.broker import Broker
+from bmq.kafka_io.topic_reader import Start, TopicReader
 from tests.conformance.service import Service
 
 N_SHARDS = 2
 BATCH_READINGS = 500_000
+N_MEASURED = 10_000  # records whose lengths are measured
+FOLLOW_SECONDS = 60.0
 
-# name -> streams, rounds, queries, events a reading
+# name -> streams, rounds, queries, events a reading. Fewer queries would be larger, and the first reading of a stream
+# would be in very many of them.
 POINTS: dict[str, tuple[int, int, int, float]] = {
-    "base": (100_000, 40, 1_000, 0.1),
-    "streams": (500_000, 8, 1_000, 0.1),
+    "base": (100_000, 40, 10_000, 0.1),
+    "streams": (500_000, 8, 10_000, 0.1),
     "queries": (100_000, 40, 200_000, 0.1),
-    "events": (100_000, 40, 1_000, 1.0),
+    "events": (100_000, 40, 10_000, 1.0),
 }
 
 _console = Console(stderr=True)
@@ -50,13 +56,16 @@ class Cost:
     events : events a reading, in the same half.
     home_bytes, other_bytes : memory of all homes, and of all other processes, at the end.
     checkpoint_bytes : files of the checkpoint at the end.
+    reading_bytes, event_bytes : mean length of key and value of a record, without compression.
     """
 
     cpu_us: float
     events: float
-    home_bytes: int
-    other_bytes: int
-    checkpoint_bytes: int
+    home_bytes: float
+    other_bytes: float
+    checkpoint_bytes: float
+    reading_bytes: float
+    event_bytes: float
 
 
 def main(repeats: int = 2) -> None:
@@ -93,11 +102,18 @@ def measure(bootstrap: str, folder: Path, point: str, workload: Workload) -> Cos
     finally:
         service.kill()
     check_answers(bootstrap, events, workload)
+    reading_bytes, event_bytes = (mean_length(bootstrap, topic) for topic in (f"costs.{point}", events))
     delete_topic(bootstrap, events)
     homes = memory.pop("home")
     files = sum(file.stat().st_size for file in (folder / "checkpoint").rglob("*") if file.is_file())
     cost = Cost(
-        1e6 * (after - before) / (end - begin), events_per_reading(workload), homes, sum(memory.values()), files
+        1e6 * (after - before) / (end - begin),
+        events_per_reading(workload),
+        homes,
+        sum(memory.values()),
+        files,
+        reading_bytes,
+        event_bytes,
     )
     _console.print(f"{point}: {cost}")
     return cost
@@ -126,20 +142,22 @@ def report(costs: dict[str, Cost]) -> None:
         f"queries_ratio={costs['queries'].cpu_us / base.cpu_us:.2f} "
         f"streams_ratio={costs['streams'].cpu_us / base.cpu_us:.2f} "
         f"stream_bytes={stream_bytes:.0f} query_bytes={query_bytes:.0f} home_bytes={home_bytes:.0f} "
-        f"other_bytes={base.other_bytes} "
+        f"other_bytes={base.other_bytes:.0f} "
         f"checkpoint_stream_bytes={(costs['streams'].checkpoint_bytes - base.checkpoint_bytes) / more_streams:.0f} "
-        f"checkpoint_query_bytes={(costs['queries'].checkpoint_bytes - base.checkpoint_bytes) / more_queries:.0f}"
+        f"checkpoint_query_bytes={(costs['queries'].checkpoint_bytes - base.checkpoint_bytes) / more_queries:.0f} "
+        f"reading_bytes={base.reading_bytes:.0f} event_bytes={base.event_bytes:.0f}"
     )
+
+
+def mean_length(bootstrap: str, topic: str) -> float:
+    """Return the mean bytes of key and value of the first records of a topic."""
+    with TopicReader({"bootstrap.servers": bootstrap}, topic, Start.BEGINNING) as reader:
+        messages = islice(reader.follow(time.monotonic() + FOLLOW_SECONDS), N_MEASURED)
+        return statistics.mean(len(message.key() or b"") + len(message.value() or b"") for message in messages)
 
 
 def _median(costs: list[Cost]) -> Cost:
-    return Cost(
-        statistics.median(cost.cpu_us for cost in costs),
-        statistics.median(cost.events for cost in costs),
-        round(statistics.median(cost.home_bytes for cost in costs)),
-        round(statistics.median(cost.other_bytes for cost in costs)),
-        round(statistics.median(cost.checkpoint_bytes for cost in costs)),
-    )
+    return Cost(*(statistics.median(values) for values in zip(*map(astuple, costs), strict=True)))
 
 
 if __name__ == "__main__":
