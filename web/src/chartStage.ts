@@ -203,6 +203,8 @@ export class ChartStage {
     const { ctx, bbox } = plot;
     ctx.save();
     ctx.font = `${11 * devicePixelRatio}px system-ui`;
+    ctx.textAlign = "left"; // uPlot leaves it as its axis has it
+    ctx.textBaseline = "alphabetic";
     this.bands(plot).forEach(({ query, low, high }, i) => {
       const [y0, y1] = [plot.valToPos(high, "y", true), plot.valToPos(low, "y", true)];
       const selected = query.id === this.store.selected;
