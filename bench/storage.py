@@ -2,10 +2,11 @@
 
     make bench-storage
 
-Claim: on S3, a batch takes less than half of the requests that Spark's own choice takes. One service after the other runs in the same process, each kind on its own checkpoint and topics: `repeats`
-times all kinds in turn, so that a busy machine slows all of them. A run starts on the checkpoint of the one before it,
-and plays `rounds` rounds: a reading of each stream, each of which crosses a border. The first turn makes the
-checkpoints and is not counted. Before a number is printed, the events of each kind are counted.
+Claim: on S3, a batch takes less than half of the requests that Spark's own choice takes. One service after the other
+runs in the same process, each kind on its own checkpoint and topics: `repeats` times all kinds in turn, so that a busy
+machine slows all of them. A run starts on the checkpoint of the one before it, and plays `rounds` rounds: a reading of
+each stream, each of which crosses a border. The first turn makes the checkpoints and is not counted. Before a number is
+printed, the events of each kind are counted.
 
 HDFS is Hadoop's mini cluster, S3 is moto's server, both on this machine: their answers take some milliseconds, where a
 real S3 takes some tens. So compare the requests, too.
