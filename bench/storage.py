@@ -17,11 +17,9 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 from unittest.mock import patch
 
@@ -63,7 +61,7 @@ class Kind:
 
     name: str
     checkpoint: str
-    settings: Mapping[str, str] = MappingProxyType({})
+    settings: dict[str, str] = field(default_factory=dict)
     rounds: int = 0
     starts: list[float] = field(default_factory=list)
     batches: dict[str, list[float]] = field(default_factory=lambda: {step: [] for step in STEPS})

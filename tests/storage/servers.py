@@ -178,6 +178,9 @@ class S3(Server):
             "spark.hadoop.fs.s3a.access.key": KEY,
             "spark.hadoop.fs.s3a.secret.key": KEY,
             "spark.hadoop.fs.s3a.path.style.access": "true",
+            # Otherwise Amazon's asynchronous client uploads files of this machine. It takes moto's `100 Continue` for
+            # the whole answer, and tries without end.
+            "spark.hadoop.fs.s3a.optimized.copy.from.local.enabled": "false",
         }
         self._files = fs.S3FileSystem(
             access_key=KEY, secret_key=KEY, endpoint_override=f"{HOST}:{self._port}", scheme="http", region=REGION,
