@@ -29,7 +29,7 @@ from tests.brokers import wait_until
 from tests.pages import get
 
 ROOT = Path(__file__).parents[2]
-STATIC = ROOT / "service" / "bmq" / "view" / "static"
+STATIC = Path("service") / "bmq" / "view" / "static"
 START_LIMIT_SECONDS = 600.0  # an empty cache has to compile kernels
 PROGRAM = """
 import importlib.util
@@ -100,9 +100,8 @@ class Installed:
         self._environment[name] = text
 
 
-def build_wheel(folder: Path) -> Path:
-    """Return the wheel, built from a copy of what the version control has."""
-    source = folder / "source"
+def build_wheel(folder: Path, source: Path) -> Path:
+    """Return the wheel, built from a copy of what the version control has; the copy is in ``source``."""
     names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     for name in filter(None, names.split("\0")):
         if (ROOT / name).is_file():
@@ -131,8 +130,8 @@ def check_commands(user: Installed) -> str:
         return line[1]
 
 
-def check_page(user: Installed) -> list[str]:
-    """Start a broker, the service and the page; return the addresses that answered 200."""
+def check_page(user: Installed, static: Path) -> list[str]:
+    """Start a broker, the service and the page; return the addresses that answered 200 with the files of ``static``."""
     (port,) = free_ports(1)
     (user.folder / "config").mkdir()
     (user.folder / "config" / "local.toml").write_text(CONFIG.format(port=port))
@@ -143,11 +142,11 @@ def check_page(user: Installed) -> list[str]:
             user.running("view", "--port", "0", until=r"The page is at (http\S+/)") as shown,
         ):
             address = shown[1]
-            assert get(address) == (200, (STATIC / "index.html").read_text())
-            files = sorted(path.relative_to(STATIC).as_posix() for path in (STATIC / "assets").iterdir())
+            assert get(address) == (200, (static / "index.html").read_text())
+            files = sorted(path.relative_to(static).as_posix() for path in (static / "assets").iterdir())
             for name in files:
                 with urllib.request.urlopen(address + name, timeout=10) as answer:  # noqa: S310  # this machine's own
-                    assert (answer.status, answer.read()) == (200, (STATIC / name).read_bytes()), name
+                    assert (answer.status, answer.read()) == (200, (static / name).read_bytes()), name
             return [address, *files]
 
 
@@ -164,11 +163,11 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory(prefix="bmq-wheel-") as name:
         folder = Path(name)
-        wheel = step("the wheel", lambda: build_wheel(folder))
+        wheel = step("the wheel", lambda: build_wheel(folder, folder / "source"))
         step("import bmq without pyspark", lambda: check_library(folder / "library", wheel))
         user = Installed(folder / "service", f"{wheel}[service]")
         step("bmq demo", lambda: check_commands(user))
-        step("bmq serve and bmq view", lambda: check_page(user))
+        step("bmq serve and bmq view", lambda: check_page(user, folder / "source" / STATIC))
 
 
 if __name__ == "__main__":
