@@ -10,10 +10,11 @@ PAGE = Path(__file__).parents[2] / "docs" / "storage.md"
 
 
 def test_the_page_names_the_packages_that_the_tests_run() -> None:
-    found = re.search(r"^spark\.jars\.packages +(\S+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    settings = dict(re.findall(r"^(spark\.jars\S*) +(\S+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+    _, name, version = ABORTABLE.split(":")
 
-    assert found is not None
-    assert found[1].split(",") == [S3A[0], ABORTABLE, *SDK]
+    assert settings["spark.jars.packages"].split(",") == [S3A[0], *SDK]
+    assert settings["spark.jars"].endswith(f"/{name}-{version}.jar")
 
 
 def test_hadoop_has_the_version_that_pyspark_ships() -> None:
