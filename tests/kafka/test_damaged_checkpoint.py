@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -119,11 +121,24 @@ def test_a_full_disk_is_named_and_the_service_goes_on_when_there_is_room(played:
     assert played.n_events() == N_STREAMS // 2 + 2 * N_STREAMS
 
 
+def from_elsewhere(folder: Path, made_at: Path) -> None:
+    """Let a copy be one whose original is gone: its files name a folder that is not there."""
+    (metadata,) = (folder / "state" / "0" / "_metadata" / "v2").glob("0")
+    text = metadata.read_text(encoding="utf-8")
+    assert str(made_at) in text
+    metadata.write_text(text.replace(str(made_at), "/no/such/folder"), encoding="utf-8")
+    metadata.with_name(".0.crc").unlink()
+
+
 def test_a_copy_that_is_a_batch_behind_does_not_take_other_readings_for_written(played: Played, tmp_path: Path) -> None:
     before, behind = tmp_path / "before", tmp_path / "behind"
     shutil.copytree(played.checkpoint, before)
     shutil.copytree(played.checkpoint, behind)
-    played.run(before)
+    from_elsewhere(before, played.checkpoint)
+    show = [sys.executable, "-m", "bmq.cli", "checkpoint", "show", str(before)]
+    shown = subprocess.run(show, capture_output=True, text=True)
+    assert f"streams: {N_STREAMS}" in shown.stdout, shown.stderr
+    played.run(before)  # it goes on at its new place
     n_written = played.n_events()
     played.send(3)
 

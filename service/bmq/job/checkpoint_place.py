@@ -10,6 +10,7 @@ FileSystemBased… renames with `FileSystem.rename`, which HDFS and S3A refuse i
 refusal for success: the old content stays, and a batch that runs again would keep the state of the first try.
 """
 
+from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -37,6 +38,14 @@ def file_system_of(spark: SparkSession, location: str) -> Any:
         return jvm.org.apache.hadoop.fs.Path(location).getFileSystem(context.hadoopConfiguration())
     except Py4JJavaError as error:
         raise out_of_reach(location, error) from error
+
+
+def folder_of(spark: SparkSession, location: str) -> Path | None:
+    """Return the folder of a checkpoint on this machine; None: it is elsewhere."""
+    if file_system_of(spark, location).getUri().getScheme() != "file":
+        return None
+    jvm: Any = spark._jvm
+    return Path(jvm.org.apache.hadoop.fs.Path(location).toUri().getPath())
 
 
 def out_of_reach(location: str, error: Py4JJavaError) -> ConfigError:

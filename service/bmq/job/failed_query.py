@@ -31,6 +31,7 @@ _DAMAGE = (
 )
 # Under this condition Spark also puts what has nothing to do with damage, so the innermost exception decides.
 _STATE = "CANNOT_LOAD_STATE_STORE"
+_SCHEMA = "/_stateSchema/"
 _MISSING = ("java.io.FileNotFoundException", "java.nio.file.NoSuchFileException", "java.io.EOFException")
 _NOT_MISSING = ("Permission denied", "Too many open files")
 _BAD_JSON = "com.fasterxml.jackson."  # Spark reads its own files so
@@ -108,7 +109,8 @@ def failure_sentence(causes: Sequence[Cause], file: str = "", kept: str = KEPT) 
 def _is_damage(causes: Sequence[Cause], text: str) -> bool:
     kind, message = causes[-1]
     is_missing = kind in _MISSING and not any(words in message for words in _NOT_MISSING)
-    return any(sign in text for sign in _DAMAGE) or kind.startswith(_BAD_JSON) or (_STATE in text and is_missing)
+    is_of_state = _STATE in text or _SCHEMA in message
+    return any(sign in text for sign in _DAMAGE) or kind.startswith(_BAD_JSON) or (is_of_state and is_missing)
 
 
 def _of_workers(causes: Sequence[Cause]) -> str:

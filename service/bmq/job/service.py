@@ -18,10 +18,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 from bmq.config import Config
 from bmq.errors import ConfigError
 from bmq.job.checkpoint import FILE, CheckpointFolder, Origin, bound_options, must_fit, new_delivery_id
-from bmq.job.checkpoint_place import use_fitting_file_manager
+from bmq.job.checkpoint_place import folder_of, use_fitting_file_manager
 from bmq.job.executors import ExecutorWatch
 from bmq.job.failed_query import JobFailed, explained
 from bmq.job.idle import ClockWriter, IdleFeeds
+from bmq.job.moved_checkpoint import follow_move
 from bmq.job.pipeline import start_pipeline
 from bmq.job.plan import Plan
 from bmq.job.progress import ProgressListener
@@ -104,6 +105,9 @@ class Service:
         spark = self._spark = make_session(config.job.shards, n_workers=config.job.workers)  # 2
         with explained(f"{config.job.checkpoint}/{FILE}"):  # 3
             origin = _bind(CheckpointFolder(spark, config.job.checkpoint), config, topics)
+            folder = folder_of(spark, config.job.checkpoint)
+        if folder is not None and follow_move(folder):
+            _log.info("Checkpoint %s was made at another place. Spark's files name this one now.", folder)
         plan = _plan(config, origin)
         _log.info("Loading the kernels. The first time they are compiled, which takes some minutes.")
         with explained():  # 4

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from bmq.errors import StateError
 from bmq.job.checkpoint import FILE, NEW_FILE, Origin, batches_in, offset_documents, read_origin
+from bmq.job.moved_checkpoint import readable
 from bmq.job.replicas import Head, catch_up, read_head
 from bmq.job.shards import shard_keys
 from bmq.monitor.monitor import Monitor
@@ -103,11 +104,15 @@ class StoredCheckpoint:
         ------
         StateError : the state has another format, or is damaged.
         """
+        with readable(self.folder) as folder:
+            yield from self._shards(spark, folder)
+
+    def _shards(self, spark: SparkSession, folder: Path) -> Iterator[tuple[Head, Monitor]]:
         origin = self.origin
         keys, feeds = shard_keys(origin.shards), feeds_of(origin)
-        heads = {row.key[0]: bytes(row.value[0]) for row in self._read(spark, "head").collect()}
+        heads = {row.key[0]: bytes(row.value[0]) for row in self._read(spark, folder, "head").collect()}
         # Spark reads one partition after the other here, and a partition is a shard.
-        rows = self._read(spark, "log").toLocalIterator()
+        rows = self._read(spark, folder, "log").toLocalIterator()
         following = next(rows, None)
         for shard, key in enumerate(keys):
             stored = StoredShard(stored_head=heads.get(key))
@@ -119,10 +124,10 @@ class StoredCheckpoint:
             yield head, catch_up(None, head, stored, new_monitor)[0].monitor
         assert following is None, "the state has a key of no shard"
 
-    def _read(self, spark: SparkSession, variable: str) -> DataFrame:
+    def _read(self, spark: SparkSession, folder: Path, variable: str) -> DataFrame:
         _ = spark.streams  # makes the coordinator of state stores, to which the reader's stores report
         reader = spark.read.format("statestore").option("stateVarName", variable).option("batchId", self.batch)
-        return reader.load(address_of(self.folder))
+        return reader.load(address_of(folder))
 
 
 def address_of(folder: Path) -> str:
