@@ -15,7 +15,7 @@ def package(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="The archive; it is replaced.")] = ARCHIVE,
     packages: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the Python packages, too, so that nodes need Java and Python alone."),
+        typer.Option(metavar="FILE", help="Write the Python packages, too, for executors."),
     ] = None,
 ) -> None:
     """Write the compiled kernels to an archive for `spark-submit --archives`, so that no executor compiles them.

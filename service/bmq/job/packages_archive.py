@@ -1,11 +1,10 @@
-"""An archive of the Python packages of an executor: with it, the nodes of a cluster need Java and Python alone.
+"""An archive of the Python packages of an executor.
 
     bmq-packages.tar.gz
       bmq/ numpy/ numba/ …     as in site-packages; what bmq[service] needs, and what that needs
 
 PySpark and py4j are left out: Spark brings its own to each executor. Python must have the same version everywhere, and
-the machines the same kind of CPU and libc, because packages have compiled code. Python's files of the interpreter are
-not in it, so unlike a packed virtual environment it has no path of this machine.
+the machines the same kind of CPU and libc, because packages have compiled code. The interpreter is not in it.
 """
 
 from collections.abc import Iterator
