@@ -1,12 +1,12 @@
 """The service by its command, over a topic that is full before it starts: its configuration and its progress."""
 
-import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from bmq.job.checkpoint import last_position
-from tests.conformance.service import Service
+from tests.conformance.service import Service, toml_text
 
 LIMIT_SECONDS = 900.0
 POLL_SECONDS = 0.05
@@ -28,7 +28,7 @@ def write_config(
     topic : of the readings.
     topics : role -> name, as `[topics]` has them.
     """
-    tables: dict[str, Mapping[str, object]] = {
+    tables: dict[str, Any] = {
         "kafka": {"bootstrap_servers": bootstrap},
         "topics": topics,
         "feeds.vehicles": {"topic": topic, "stream_id": "id", "event_time": "ts", "dimensions": ["x", "y"]},
@@ -41,13 +41,7 @@ def write_config(
         "metrics": {"port": metrics_port},
     }
     path = folder / "bmq.toml"
-    # JSON's texts, lists and numbers are TOML's too.
-    lines = [
-        line
-        for name, table in tables.items()
-        for line in (f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in table.items()))
-    ]
-    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    path.write_text(toml_text(tables), encoding="utf-8")
     return path
 
 

@@ -5,16 +5,17 @@
 
 Claim: at 8 executors of one core the service takes at most 1.15 times the processor time a reading that it takes at 2.
 Setup: Spark's standalone cluster on this machine, 8 shards, 10,000 squares, about 0.1 events a reading, a topic that is
-full before the service starts, batches of the same size. What is counted are the processes of the driver and of all
-executors, with their homes and writers; Kafka, the master and the workers' own JVMs are not. Each run reads the first
-half of the topic to warm up (each executor compiles its own Java code), and the second half is what counts. By turns,
-medians. The events of sampled streams are compared with the definition before a number is printed.
+full before the service starts, batches of the same size. The bench counts the processes of the driver and of all
+executors, with their homes and writers. It does not count Kafka, the master and the workers' own JVMs. Each run reads
+the first half of the topic to warm up (each executor compiles its own Java code), and the second half is what counts.
+By turns, medians. The events of sampled streams are compared with the definition before a number is printed.
 
 It also prints how many homes there were, one for each shard, and how often a replica of a shard was read anew.
 """
 
 import statistics
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -93,7 +94,7 @@ def measure(bootstrap: str, folder: Path, run: str, n_workers: int, workload: Wo
         finally:
             service.kill()
     cost = 1e6 * (sum(after.values()) - sum(before.values())) / (end - begin)
-    parts = {name: 1e6 * (after[name] - before.get(name, 0)) / (end - begin) for name in after}
+    parts = {name: 1e6 * (after[name] - before[name]) / (end - begin) for name in after}
     of_parts = ", ".join(f"{name} {part:.2f}" for name, part in sorted(parts.items(), key=lambda one: -one[1]))
     _console.print(
         f"{n_workers} executors: {cost:.2f} µs a reading ({of_parts}); {n_homes} homes, {rebuilds:.0f} rebuilds"
@@ -105,12 +106,11 @@ def _events(run: str) -> str:
     return f"{TOPIC}.events.{run}"
 
 
-def _cpu(service: SubmittedService, cluster: Cluster) -> dict[str, float]:
+def _cpu(service: SubmittedService, cluster: Cluster) -> Counter[str]:
     """Return the processor time of each program of the service, s; the workers' JVMs do next to nothing."""
-    seconds = dict(cpu_seconds(service.pid))
-    for worker in cluster.workers:
-        for name, of_worker in cpu_seconds(worker.pid).items():
-            seconds[name] = seconds.get(name, 0.0) + of_worker
+    seconds: Counter[str] = Counter()
+    for root in (service.pid, *(worker.pid for worker in cluster.workers)):
+        seconds.update(cpu_seconds(root))
     return seconds
 
 

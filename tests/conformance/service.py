@@ -52,14 +52,14 @@ def write_config(
         "job": {"checkpoint": checkpoint or str(folder / "checkpoint"), "shards": 2, "starting_offsets": "earliest"},
         "metrics": {"port": 0},
     }
-    path.write_text(_toml(tables), encoding="utf-8")
+    path.write_text(toml_text(tables), encoding="utf-8")
     load_config(path)
     return path, set(served)
 
 
 def _can_serve(folder: Path, name: str, options: Json) -> bool:
     probe = folder / "probe.toml"
-    probe.write_text(_toml({f"feeds.{name}": _feed_table(name, options)}), encoding="utf-8")
+    probe.write_text(toml_text({f"feeds.{name}": _feed_table(name, options)}), encoding="utf-8")
     try:
         load_config(probe)
     except ConfigError:
@@ -71,7 +71,8 @@ def _feed_table(topic: str, options: Json) -> Json:
     return {"topic": topic, "stream_id": "id", "event_time": "ts", "attributes": ["group"], **options}
 
 
-def _toml(tables: Mapping[str, Json]) -> str:
+def toml_text(tables: Mapping[str, Json]) -> str:
+    """Return a configuration of tables of texts, numbers, booleans and lists."""
     # JSON's texts, lists, numbers and booleans are TOML's too.
     return "".join(
         f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())

@@ -168,11 +168,11 @@ class S3(Server):
 
     BUCKET = "checkpoints"
 
-    def __init__(self, folder: Path, *, abortable: bool = True) -> None:
+    def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         (self._port,) = free_ports(1)
         self.settings = {
-            "spark.jars": ",".join(map(str, s3a_jars(abortable=abortable))),
+            "spark.jars": ",".join(map(str, s3a_jars())),
             "spark.hadoop.fs.s3a.endpoint": f"http://{HOST}:{self._port}",
             "spark.hadoop.fs.s3a.endpoint.region": REGION,
             "spark.hadoop.fs.s3a.access.key": KEY,

@@ -33,11 +33,10 @@ MINI_CLUSTER = f"org.apache.hadoop:hadoop-client-minicluster:{HADOOP_VERSION}"
 JUNIT = "org.junit.jupiter:junit-jupiter-api:5.13.4"  # MiniDFSCluster asserts with it that its folder is there
 
 
-def s3a_jars(*, abortable: bool = True) -> list[Path]:
-    """Return the jars that Spark needs for s3a; without ``abortable``, files come into their place by a rename."""
-    alone = [*S3A, ABORTABLE] if abortable else S3A
+def s3a_jars() -> list[Path]:
+    """Return the jars that Spark needs for s3a."""
     return [
-        *resolve(alone, transitive=False, pinned=CHECKSUMS),
+        *resolve([*S3A, ABORTABLE], transitive=False, pinned=CHECKSUMS),
         *resolve(SDK, exclude=SHIPPED, pinned=CHECKSUMS),
     ]
 

@@ -56,12 +56,8 @@ def write_archive(path: Path) -> int:
             f"This numba ({numba.__version__}) names its cache by paths of this machine, so it cannot travel. Unset "
             "NUMBA_CACHE_LOCATOR_CLASSES, or install a newer numba."
         )
-    try:
-        folder = Path(found["folder"])
-        pack([(folder, folder.relative_to(cache_folder()))], path)
-    except OSError as error:
-        raise SetupError(f"{path} cannot be written ({error}). Name a file in a folder where you may write.") from error
-    return path.stat().st_size
+    folder = Path(found["folder"])
+    return write([(folder, folder.relative_to(cache_folder()))], path)
 
 
 def report() -> None:
@@ -74,6 +70,20 @@ def report() -> None:
         "travels": isinstance(kernel._cache._impl.locator, PackageLocator),  # noqa: SLF001
     }
     print(json.dumps(found))
+
+
+def write(members: Iterable[tuple[Path, Path]], path: Path) -> int:
+    """Write an archive as `pack` does, and return its bytes.
+
+    Raises
+    ------
+    SetupError : it cannot be written.
+    """
+    try:
+        pack(members, path)
+    except OSError as error:
+        raise SetupError(f"{path} cannot be written ({error}). Name a file in a folder where you may write.") from error
+    return path.stat().st_size
 
 
 def pack(members: Iterable[tuple[Path, Path]], path: Path) -> None:

@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 
 import bmq
 from bmq.errors import SetupError
-from bmq.job.kernel_archive import pack
+from bmq.job.kernel_archive import write
 
 OF_SPARK = {"pyspark", "py4j"}
 EXTRA = "service"
@@ -32,11 +32,7 @@ def write_packages(path: Path) -> int:
     files = {name: file for one in _needed() for name, file in _files_of(one)}
     package = Path(bmq.__file__).parent
     files |= {Path("bmq") / file.relative_to(package): file for file in package.rglob("*") if file.is_file()}
-    try:
-        pack(((file, name) for name, file in sorted(files.items())), path)
-    except OSError as error:
-        raise SetupError(f"{path} cannot be written ({error}). Name a file in a folder where you may write.") from error
-    return path.stat().st_size
+    return write(((file, name) for name, file in sorted(files.items())), path)
 
 
 def _needed() -> list[Distribution]:

@@ -54,8 +54,8 @@ class Monitor:
     installation : the feeds, and what queries may cost.
     silent_tombstones_before : control offset
         The monitor does not reply to a delete of an unknown query below this offset. Such a delete was in the
-        compacted topic before this state began, so the query was never known here. The limit of a tenant's queries
-        begins at this offset, too.
+        compacted topic before this state began, so the query was never known here. The limits of a tenant's queries
+        and of their streams begin at this offset, too.
     shard, n_shards : which shard this is; the shards divide the joined pairs of a join among them.
     """
 
@@ -118,8 +118,8 @@ class Monitor:
         reason = Reason.QUERY_REGISTERED if before is None else Reason.QUERY_UPDATED
         result = StageResult(replies=[Reply(query.query_id, Status.ACCEPTED, command.offset)])
         self._count(old, query)
-        if before is not None and before is not stage:  # 3
-            result.add(before.remove(query.query_id, reason, as_emitted(before.query(query.query_id), query)))
+        if before is not None and old is not None and before is not stage:  # 3
+            result.add(before.remove(query.query_id, reason, as_emitted(old, query)))
         result.add(stage.put(command, reason))  # 4
         return self._noted(result)
 
