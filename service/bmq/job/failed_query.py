@@ -52,7 +52,7 @@ class Cause(NamedTuple):
 
 @contextmanager
 def explained(file: str = "", kept: str = KEPT) -> Iterator[None]:
-    """Raise JobFailed in the place of an exception of Spark.
+    """Raise JobFailed in the place of an exception of Spark, or of a file.
 
     Parameters
     ----------
@@ -63,6 +63,11 @@ def explained(file: str = "", kept: str = KEPT) -> Iterator[None]:
         yield
     except (CapturedException, Py4JJavaError) as error:
         raise JobFailed(failure_sentence(causes_of(error), file, kept)) from error
+    except ConnectionError:
+        raise  # the JVM has ended, and the caller says why
+    except OSError as error:
+        cause = Cause(type(error).__name__, str(error))
+        raise JobFailed(failure_sentence([cause], file, kept)) from error
 
 
 def causes_of(error: CapturedException | Py4JJavaError) -> list[Cause]:

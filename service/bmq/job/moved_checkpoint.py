@@ -3,7 +3,7 @@
     state/0/_metadata/v2/N     …"stateSchemaFilePaths":["file:/old/place/state/0/_stateSchema/default/0_…"]…
 
 Spark reads the schema of the state at that address, and fails if the old folder is gone. The schema itself is a file of
-the checkpoint, so only the address is wrong. Knows folders of this machine; docs/storage.md says what to do elsewhere.
+the checkpoint, so only the address is wrong. The old place may be another file system, of which this folder is a copy.
 """
 
 import json
@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _METADATA = "state/*/_metadata/v2/*"
-_SCHEMA = re.compile(r'"file:/*(/[^"]*?)/state/(\d+)/_stateSchema/')
+_SCHEMA = re.compile(r'"((?:[^"\\]|\\.)*?)/state/(\d+)/_stateSchema/')
 
 
 def follow_move(folder: Path) -> bool:
@@ -34,7 +34,7 @@ def readable(folder: Path) -> Iterator[Path]:
     If the checkpoint was moved, this is a temporary folder of hard links to its files, or of copies where another file
     system has the temporary folder. The checkpoint itself stays as it is.
     """
-    if all(_named_here(file.read_text(encoding="utf-8"), folder) is None for file in _files(folder)):
+    if all(_named_here(_read(file), folder) is None for file in _files(folder)):
         yield folder
         return
     with tempfile.TemporaryDirectory(prefix="bmq-checkpoint-") as name:
@@ -55,11 +55,11 @@ def _name(folder: Path, checkpoint: Path) -> bool:
     """Let the files in a folder name the checkpoint; return whether one named another."""
     has_moved = False
     for file in _files(folder):
-        text = _named_here(file.read_text(encoding="utf-8"), checkpoint)
+        text = _named_here(_read(file), checkpoint)
         if text is not None:
             has_moved = True
             new = file.with_name(f".{file.name}.moved")
-            new.write_text(text, encoding="utf-8")
+            new.write_text(text, encoding="utf-8", errors="surrogateescape")
             file.with_name(f".{file.name}.crc").unlink(missing_ok=True)  # of the old content; Hadoop needs none
             os.replace(new, file)
     return has_moved
@@ -71,9 +71,16 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _named_here(text: str, checkpoint: Path) -> str | None:
-    """Return the text with the address of this checkpoint; None: it has that address."""
-    here = checkpoint.absolute()
-    if all(Path(json.loads(f'"{found[1]}"')) == here for found in _SCHEMA.finditer(text)):
+    """Return the text with the address of this checkpoint; None: it has that address.
+
+    A file that Spark cannot read names no schema, and so stays for Spark to refuse.
+    """
+    here = json.dumps(str(checkpoint.absolute()), ensure_ascii=False)[1:-1]
+    # Spark writes file:/folder or file:///folder.
+    if all(re.sub("^file:/+", "/", found[1]) == here for found in _SCHEMA.finditer(text)):
         return None
-    address = json.dumps(f"file:{here}")[1:-1]
-    return _SCHEMA.sub(lambda found: f'"{address}/state/{found[2]}/_stateSchema/', text)
+    return _SCHEMA.sub(lambda found: f'"file:{here}/state/{found[2]}/_stateSchema/', text)
+
+
+def _read(file: Path) -> str:
+    return file.read_text(encoding="utf-8", errors="surrogateescape")

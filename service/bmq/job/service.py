@@ -8,7 +8,6 @@ service.wait()      # says when it runs; returns after stop(), raises if the str
 import logging
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from uuid import uuid4
 
 import msgspec
@@ -21,7 +20,7 @@ from bmq.errors import ConfigError
 from bmq.job.checkpoint import FILE, CheckpointFolder, Origin, bound_options, must_fit, new_delivery_id
 from bmq.job.checkpoint_place import folder_of, use_fitting_file_manager
 from bmq.job.executors import ExecutorWatch
-from bmq.job.failed_query import Cause, JobFailed, explained, failure_sentence
+from bmq.job.failed_query import JobFailed, explained
 from bmq.job.idle import ClockWriter, IdleFeeds
 from bmq.job.moved_checkpoint import follow_move
 from bmq.job.pipeline import start_pipeline
@@ -107,8 +106,8 @@ class Service:
         with explained(f"{config.job.checkpoint}/{FILE}"):  # 3
             origin = _bind(CheckpointFolder(spark, config.job.checkpoint), config, topics)
             folder = folder_of(spark, config.job.checkpoint)
-        if folder is not None:
-            _follow_move(folder)
+            if folder is not None and follow_move(folder):
+                _log.info("Checkpoint %s was made at another place. Spark's files name this one now.", folder)
         plan = _plan(config, origin)
         _log.info("Loading the kernels. The first time they are compiled, which takes some minutes.")
         with explained():  # 4
@@ -217,15 +216,6 @@ class Service:
         self.metrics.stop()
         if self._spark is not None:
             self._spark.stop()
-
-
-def _follow_move(folder: Path) -> None:
-    try:
-        has_moved = follow_move(folder)
-    except OSError as error:
-        raise JobFailed(failure_sentence([Cause(type(error).__name__, str(error))])) from error
-    if has_moved:
-        _log.info("Checkpoint %s was made at another place. Spark's files name this one now.", folder)
 
 
 def _bind(folder: CheckpointFolder, config: Config, topics: Topics) -> Origin:

@@ -36,9 +36,10 @@ def content(folder: Path) -> dict[Path, bytes]:
     return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("name", ["here", "with a space", "é 100% #1"])
-def test_a_service_lets_the_files_name_the_folder_where_they_are(tmp_path: Path, name: str) -> None:
-    folder = checkpoint(tmp_path / name, "file:/gone")
+@pytest.mark.parametrize("written_at", ["file:/gone", "file:///gone", "hdfs://node:8020/bmq/c", "s3a://bucket/c"])
+@pytest.mark.parametrize("name", ["here", "with a space", "é 100% #1", 'a "quote" \\'])
+def test_a_service_lets_the_files_name_the_folder_where_they_are(tmp_path: Path, name: str, written_at: str) -> None:
+    folder = checkpoint(tmp_path / name, written_at)
 
     assert follow_move(folder)
     (address,) = schemas(folder)
@@ -57,6 +58,17 @@ def test_a_checkpoint_that_is_where_it_was_made_stays_as_it_is(tmp_path: Path, s
     with readable(folder) as seen:
         assert seen == folder
     assert content(folder) == before
+
+
+@pytest.mark.parametrize("damaged", [b"", b"v2\n\xff\xfe", b'v2\n{"stateStoreInfo":'])
+def test_a_damaged_file_stays_for_spark_to_refuse(tmp_path: Path, damaged: bytes) -> None:
+    folder = checkpoint(tmp_path, f"file:{tmp_path}")
+    (folder / METADATA / "12").write_bytes(damaged)
+
+    assert not follow_move(folder)
+    with readable(folder) as seen:
+        assert seen == folder
+    assert (folder / METADATA / "12").read_bytes() == damaged
 
 
 def test_a_reader_sees_the_moved_checkpoint_and_changes_nothing(tmp_path: Path) -> None:
