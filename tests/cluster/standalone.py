@@ -21,7 +21,7 @@ import pyspark
 
 from bmq.broker.ports import HOST, free_ports
 from tests.brokers import wait_until
-from tests.cluster.processes import descendants
+from tests.cluster.processes import Process, descendants
 
 SPARK_HOME = Path(pyspark.__file__).parent
 WORKER_MEMORY = "2g"
@@ -154,6 +154,16 @@ class Cluster:
             executor
             for executor in self.executors()
             if any(DAEMON_MODULE in process.command for process in descendants(executor))
+        ]
+
+    def daemons(self) -> list[Process]:
+        """Return the daemons of Python workers of all executors, without the processes that they forked."""
+        of_executors = {executor: descendants(executor) for executor in self.executors()}
+        return [
+            process
+            for executor, processes in of_executors.items()
+            for process in processes
+            if process.parent == executor and DAEMON_MODULE in process.command
         ]
 
     def _wait_for_workers(self) -> None:

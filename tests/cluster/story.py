@@ -7,6 +7,7 @@ One service plays all of it, because a start on a cluster takes most of the time
 """
 
 import os
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -39,11 +40,13 @@ class Observed:
     at_work : phase -> number of executors that have had a task, at its end.
     met : who died -> the seconds from the death to the commit of the batch that was under way.
     batches : phase -> the seconds of its batches.
+    pythons : of the daemons of executors: the interpreter, and the folder of the NumPy that it has loaded.
     """
 
     at_work: dict[str, int] = field(default_factory=dict)
     met: dict[str, float] = field(default_factory=dict)
     batches: dict[str, list[float]] = field(default_factory=dict)
+    pythons: set[tuple[str, str]] = field(default_factory=set)
 
     def lines(self) -> list[str]:
         """Return the batches of each phase as text."""
@@ -156,4 +159,16 @@ class Story:
         seconds = batch_seconds(self.service.checkpoint)
         self.observed.batches[phase] = [seconds[batch] for batch in sorted(seconds) if batch >= self._first_batch]
         self.observed.at_work[phase] = len(self._cluster.executors_at_work())
+        self.observed.pythons |= {
+            (process.command.split()[0], folder)
+            for process in self._cluster.daemons()
+            if (folder := _folder_of_numpy(process.pid))  # not one that has only just begun
+        }
         self._first_batch = max(seconds) + 1
+
+
+def _folder_of_numpy(pid: int) -> str:
+    """Return the folder above the NumPy that a process has loaded; empty: it has loaded none."""
+    maps = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8")
+    found = re.search(r"(\S+)/numpy/_core/\S+\.so$", maps, re.MULTILINE)
+    return found[1] if found else ""

@@ -1,11 +1,13 @@
 """The service on a cluster: executors and workers die, the driver dies, and each event is there once."""
 
+import sys
 import tarfile
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 
 from tests.cluster.standalone import Cluster
@@ -100,6 +102,16 @@ def test_the_driver_sees_each_executor_that_joins(story: Story) -> None:
 
     # The first, the second, the one in the place of the killed one, one on the new worker or of the second driver.
     assert log.count("Executors that joined") >= 4
+
+
+def test_executors_run_the_python_that_they_were_given(story: Story, archives: Archives) -> None:
+    interpreters, folders = (set(found) for found in zip(*story.observed.pythons, strict=True))
+
+    assert interpreters == {archives.settings().get("spark.pyspark.python", sys.executable)}
+    if archives.packages is None:
+        assert folders == {str(Path(numpy.__file__).parents[1])}
+    else:  # a link in the folder of each executor leads to where Spark has unpacked the archive
+        assert all("bmq-packages" in folder for folder in folders)
 
 
 def test_executors_compile_no_kernel(story: Story, cluster: Cluster, archives: Archives) -> None:

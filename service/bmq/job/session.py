@@ -65,7 +65,9 @@ def make_session(
     find_java()
     require_pyspark(pyspark.__version__)  # under spark-submit it may be another one than pip installed
     # Workers must run this interpreter: another one would lack the service's packages, or have other versions of them.
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    # Under spark-submit the nodes may have another one, and what it lacks in an archive.
+    if not (is_submitted() and "PYSPARK_PYTHON" in os.environ):
+        os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     settings = {"spark.app.name": "bmq", **_settings(n_shards, n_workers), **replaced}
     if _jvm() is None and not is_submitted():

@@ -1,4 +1,4 @@
-"""The archive of the packages: a Python that has none of them runs a kernel and the daemon of an executor from it."""
+"""The archive of the packages: a Python that has none of them imports from it what an executor runs."""
 
 import os
 import subprocess
