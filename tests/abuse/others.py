@@ -74,7 +74,7 @@ class Others:
         """
         late = sorted(self._arrived[at] - at for at in self.wait(begin, end))
         if not late:
-            raise RuntimeError(f"nothing was sent from {begin} to {end}, so it says nothing of delays")
+            raise RuntimeError(f"no round was sent from {begin} to {end}, so there are no delays. Send for longer.")
         return Delays(len(late), statistics.quantiles(late, n=100)[98] if len(late) > 1 else late[0], late[-1])
 
     def _send(self) -> None:

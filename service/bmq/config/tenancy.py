@@ -56,9 +56,9 @@ class TenantSection(Section):
     """The most queries that it may have. Absent: any number. What a new checkpoint finds in the control topic counts,
     and is not rejected."""
     streams: Annotated[Whole, Field(ge=1)] | None = None
-    """The most streams that its queries may name, together; a stream that two queries name counts twice. Absent: any
-    number. As with `queries`, what a new checkpoint finds is not rejected, and neither is an edit that names no more
-    streams than before."""
+    """The most streams that its queries may name, together; a stream that two queries name counts twice, and a query
+    without `streams` names none. Absent: any number. As with `queries`, what a new checkpoint finds is not rejected,
+    and neither is an edit that names no more streams than before."""
 
     def record(self, name: str) -> records.Tenant:
         """Return the tenant as a record for the other layers."""

@@ -27,7 +27,7 @@ def write_packages(path: Path) -> int:
 
     Raises
     ------
-    SetupError : a package is not installed, or the archive cannot be written.
+    SetupError : a package is not installed or has no list of its files, or the archive cannot be written.
     """
     files = {name: file for one in _needed() for name, file in _files_of(one)}
     package = Path(bmq.__file__).parent
@@ -60,7 +60,12 @@ def _needed() -> list[Distribution]:
 
 def _files_of(one: Distribution) -> Iterator[tuple[Path, Path]]:
     """Yield the files of a distribution in site-packages: name there, and place."""
-    for file in one.files or ():
+    if one.files is None:
+        raise SetupError(
+            f"The package {one.name} has no list of its files. Install it with pip in a virtual environment."
+        )
+    for file in one.files:
         place = Path(str(one.locate_file(file)))
-        if ".." not in file.parts and place.is_file():  # no commands
+        is_of_this_machine = file.suffix == ".pth" or file.name == "direct_url.json"
+        if ".." not in file.parts and not is_of_this_machine and place.is_file():  # ..: a command
             yield Path(*file.parts), place
