@@ -9,7 +9,20 @@ from typing import Annotated
 
 import typer
 
-from bmq.cli import capacity, check_ledger, checkpoints, demo, doctor, events, init, package, query, serve, view
+from bmq.cli import (
+    backtest,
+    capacity,
+    check_ledger,
+    checkpoints,
+    demo,
+    doctor,
+    events,
+    init,
+    package,
+    query,
+    serve,
+    view,
+)
 from bmq.cli.failures import Commands
 from bmq.cli.terminal import show_line
 
@@ -25,6 +38,7 @@ app.command("serve")(serve.serve)
 app.command("broker")(serve.broker)
 app.add_typer(query.app, name="query")
 app.command("events")(events.events)
+app.command("backtest")(backtest.backtest)
 app.command("view")(view.view)
 app.command("demo")(demo.demo)
 app.command("check-ledger")(check_ledger.check_ledger)

@@ -1,53 +1,28 @@
 """The public `Monitor`: standing queries over tables of readings, in one process.
 
-    put, remove ─► command ─► monitor.Monitor ─┐
-    advance ─► readings ─────► (one shard) ────┴─► events, as columns ─► Arrow table
+    put, remove ──────────────► LocalShard ─► events, as columns ─► Arrow table
+    advance: tables ─► readings ──┘
 
-The rules are those of the service, because the monitor is the same; this module only makes its batches.
+The rules are those of the service, because the engine is the same; this module checks what comes from outside.
 """
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from bmq.engines.stage_result import StageResult
 from bmq.errors import ConfigError, ControlCode, ControlError
 from bmq.library import compiling as compiling  # says when kernels are compiled
 from bmq.library.event_tables import EventTables
 from bmq.library.feeds import Feed
+from bmq.library.local_shard import Counts as Counts
+from bmq.library.local_shard import LocalShard
 from bmq.library.reading_tables import BadReadings, TableReader
-from bmq.monitor.monitor import Monitor as Shard
-from bmq.records import NEVER, Clock, Command, Crossings, Delete, Installation, JoinedPairs, Readings, Status
-from bmq.wire.control import parse_command
+from bmq.records import Installation
 from bmq.wire.event_times import FIRST_EVENT_TIME_MS, LAST_EVENT_TIME_MS
 
-# The monitor notes what changed for a replica, which the library does not have. More often costs time for each stream
-# that moved; seldom, and a notebook that puts a million queries keeps each definition twice.
-STEPS_BETWEEN_DELTAS = 1_000
-
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """What a `Monitor` has counted since it was made.
-
-    Attributes
-    ----------
-    readings : rows that were readings.
-    bad : rows that were not, with ``bad_readings="drop"``.
-    late : readings that changed nothing, because their stream was further.
-    suppressed : events that an option of their query suppressed.
-    events : events so far.
-    """
-
-    readings: int = 0
-    bad: int = 0
-    late: int = 0
-    suppressed: int = 0
-    events: int = 0
 
 
 class Monitor:
@@ -85,15 +60,10 @@ class Monitor:
         if bad_readings not in ("refuse", "drop"):
             raise ConfigError(f'bad_readings is {bad_readings!r}, but it is "refuse" or "drop". Choose one.')
         self._feeds = records
-        self._installation = Installation(records)
-        self._shard = Shard(self._installation)
+        self._shard = LocalShard(Installation(records))
         self._readers = {name: TableReader(feed, bad_readings) for name, feed in records.items()}
         self._tables = EventTables(records)
-        self._events: list[Crossings | JoinedPairs] = []
-        self._query_ids: set[str] = set()
-        self._expired: list[str] = []
-        self._counts = Counts()
-        self._next_offset = self._n_steps = 0
+        self._n_bad = 0
 
     # -- queries ------------------------------------------------------------------------------------------
 
@@ -127,7 +97,7 @@ class Monitor:
                     f"The definition of {query_id!r} cannot be written as JSON: {error}. Use numbers, texts, lists and "
                     "dicts of Python.",
                 ) from None
-        return self._apply(query_id, definition.encode() if isinstance(definition, str) else definition)
+        return self._shard.apply(query_id, definition.encode() if isinstance(definition, str) else definition)
 
     def remove(self, query_id: str) -> str:
         """Remove a query; its streams leave it at once, with the reason `query_deleted`. Return "deleted".
@@ -137,36 +107,16 @@ class Monitor:
         ControlError
             No query of this id is registered.
         """
-        return self._apply(query_id, None)
+        return self._shard.apply(query_id, None)
 
     @property
     def query_ids(self) -> list[str]:
         """The ids of the registered queries, sorted."""
-        return sorted(self._query_ids)
+        return self._shard.query_ids
 
     def expired(self) -> list[str]:
         """Return the queries that ended by their `ttl` or `expires_at` since the last call, in order."""
-        expired, self._expired = self._expired, []
-        return expired
-
-    def _apply(self, query_id: str, definition: bytes | None) -> str:
-        offset, self._next_offset = self._next_offset, self._next_offset + 1
-        command: Command = parse_command(
-            query_id.encode(errors="surrogatepass"), definition, offset, self._installation
-        )
-        result = self._shard.apply([command])
-        answer, *others = result.replies
-        if answer.status is Status.REJECTED:
-            assert answer.code is not None
-            raise ControlError(ControlCode(answer.code), answer.message or "")
-        result.replies = others
-        if isinstance(command, Delete):
-            self._query_ids.discard(query_id)
-        else:
-            self._query_ids.add(query_id)
-        self._note(result)
-        self._step()
-        return answer.status.value
+        return self._shard.expired()
 
     # -- readings -----------------------------------------------------------------------------------------
 
@@ -200,18 +150,9 @@ class Monitor:
         marks = {name: _milliseconds(name, time) for name, time in clocks.items()}
         read = {name: self._readers[name].read(table) for name, table in readings.items()}
         tables = {name: table for name, (table, _) in read.items() if table is not None}
-        n_events = self._counts.events
-        for name in self._feeds:
-            clock = _clock_of(tables.get(name), marks.get(name, NEVER))
-            self._note(self._shard.advance(name, tables.get(name), clock))
-        if any(feed.join for feed in self._feeds.values()):
-            joining = {name: table for name, table in tables.items() if self._feeds[name].join}
-            self._note(self._shard.join(joining))
-        n_readings, n_bad = sum(map(len, tables.values())), sum(n for _, n in read.values())
-        counts = self._counts
-        self._counts = replace(counts, readings=counts.readings + n_readings, bad=counts.bad + n_bad)
-        self._step()
-        return self._counts.events - n_events
+        n_events = self._shard.advance(tables, marks)
+        self._n_bad += sum(n for _, n in read.values())
+        return n_events
 
     # -- events -------------------------------------------------------------------------------------------
 
@@ -220,44 +161,16 @@ class Monitor:
 
         The columns are always the same, so that tables can be concatenated; docs/library.md lists them.
         """
-        table = self._tables.table(self._events)
-        self._events = []
-        return table
+        return self._tables.table(self._shard.events())
 
     @property
     def counts(self) -> Counts:
         """What was counted since the monitor was made."""
-        return self._counts
-
-    def _note(self, result: StageResult) -> None:
-        """Keep what one step of a batch gave."""
-        self._events += [*result.crossings, *result.pairs]
-        expired = [reply.query_id for reply in result.replies if reply.status is Status.EXPIRED]
-        self._expired += expired
-        self._query_ids.difference_update(expired)
-        counts = self._counts
-        self._counts = replace(
-            counts,
-            late=counts.late + result.n_late,
-            suppressed=counts.suppressed + result.n_suppressed,
-            events=counts.events + sum(map(len, result.crossings)) + sum(map(len, result.pairs)),
-        )
-
-    def _step(self) -> None:
-        self._n_steps += 1
-        if self._n_steps % STEPS_BETWEEN_DELTAS == 0:
-            self._shard.take_delta()
+        return replace(self._shard.counts, bad=self._n_bad)
 
     def __repr__(self) -> str:
-        n_streams = sum(self._shard.n_streams().values())
-        return f"<bmq.Monitor of {', '.join(self._feeds)}: {len(self._query_ids)} queries, {n_streams} streams>"
-
-
-def _clock_of(readings: Readings | None, mark: int) -> Clock:
-    """Return the earliest and latest event time of a batch; a mark counts for the latest only."""
-    if readings is None:
-        return Clock(mark)
-    return Clock(max(int(readings.event_times.max()), mark), int(readings.event_times.min()))
+        n_queries, n_streams = len(self._shard.query_ids), self._shard.n_streams
+        return f"<bmq.Monitor of {', '.join(self._feeds)}: {n_queries} queries, {n_streams} streams>"
 
 
 def _milliseconds(feed: str, time: int | datetime) -> int:

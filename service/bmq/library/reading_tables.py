@@ -7,7 +7,7 @@ A row means the same as a record of the service with the same values. Memory is 
 Knows tables and one feed, not what the engine does with readings.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ from bmq.wire.readings_exact import MAX_ID_BYTES
 from bmq.wire.readings_fast import BinaryColumn
 
 BadReadings = Literal["refuse", "drop"]
+HOW_TO_DROP = 'Monitor(bad_readings="drop") drops and counts such rows.'
 
 
 class Fault(NamedTuple):
@@ -43,18 +44,33 @@ class TableReader:
     Parameters
     ----------
     bad_readings : whether a row that is not a reading is an error, or is dropped.
+    how_to_drop : the sentence of an error that says how such rows are dropped.
+    cells : the attributes whose texts are cells of CSV; see `read_attributes`.
     """
 
-    def __init__(self, feed: Feed, bad_readings: BadReadings) -> None:
+    def __init__(
+        self,
+        feed: Feed,
+        bad_readings: BadReadings,
+        how_to_drop: str = HOW_TO_DROP,
+        cells: Collection[str] = (),
+    ) -> None:
         self._feed = feed
         self._bad_readings = bad_readings
+        self._how_to_drop = how_to_drop
+        self._cells = cells
         # The engine keeps what it holds back, and the caller may change the table after that.
         self._copies = feed.join or feed.max_lateness_ms > 0
 
-    def read(self, readings: Any) -> tuple[Readings | None, int]:
+    def read(self, readings: Any, first_row: int = 0) -> tuple[Readings | None, int]:
         """Return the readings in a table, in the order of its rows, and how many rows were dropped.
 
         There are no readings (None) if the table has no good row.
+
+        Parameters
+        ----------
+        readings : a table of any form that `as_table` knows.
+        first_row : the number of its first row, for errors.
 
         Raises
         ------
@@ -66,14 +82,14 @@ class TableReader:
         assert feed.event_time is not None
         names = [feed.stream_id, feed.event_time, *feed.dimensions, *feed.attributes]
         table = _select(feed, as_table(readings, feed.name, names), names)
-        found = self._read(table)
+        found = self._read(table, first_row)
         if found is None or isinstance(found, Readings):
             return found, 0
-        good = self._read(table.filter(pa.array(~found)))
+        good = self._read(table.filter(pa.array(~found)), first_row)
         assert good is None or isinstance(good, Readings)
         return good, int(np.count_nonzero(found))
 
-    def _read(self, table: pa.Table) -> Readings | Bools | None:
+    def _read(self, table: pa.Table, first_row: int) -> Readings | Bools | None:
         """Return the readings; or which rows are bad, if any is; or None, if there are no rows."""
         feed = self._feed
         if not table.num_rows:
@@ -88,12 +104,12 @@ class TableReader:
         bad = np.zeros(table.num_rows, dtype=np.bool_)
         for fault in self._faults(id_column, time_column, event_times, dimensions, values):
             if fault.rows.any():
-                self._refuse(fault, table)
+                self._refuse(fault, table, first_row)
                 bad |= fault.rows
         if bad.any():
             return bad
         ids = _ids(id_column)
-        attributes = read_attributes(table, feed.attributes) if feed.attributes else None
+        attributes = read_attributes(table, feed.attributes, self._cells) if feed.attributes else None
         stacked = values[0].reshape(1, -1) if len(values) == 1 else np.stack(values)
         if feed.lonlat:
             stacked[0, stacked[0] == EAST] = WEST  # a copy already, because there are two dimensions
@@ -146,7 +162,7 @@ class TableReader:
                 rule = f"with space = 'lonlat' it lies between {-limit:g} and {limit:g} degrees, the longitude first"
                 yield Fault(np.abs(numbers) > limit, DeadLetterCode.OUT_OF_RANGE, name, f"{rule}; send degrees")
 
-    def _refuse(self, fault: Fault, table: pa.Table) -> None:
+    def _refuse(self, fault: Fault, table: pa.Table, first_row: int) -> None:
         if self._bad_readings == "drop":
             return
         row = int(np.flatnonzero(fault.rows)[0])
@@ -155,8 +171,8 @@ class TableReader:
         others = f" So it is in {n} rows." if n > 1 else ""
         raise ReadingError(
             fault.code,
-            f"Feed {self._feed.name!r}, row {row}: {fault.column!r} is {value!r}, but {fault.rule}.{others} "
-            'Monitor(bad_readings="drop") drops and counts such rows.',
+            f"Feed {self._feed.name!r}, row {first_row + row}: {fault.column!r} is {value!r}, but "
+            f"{fault.rule}.{others} {self._how_to_drop}",
         )
 
 

@@ -41,6 +41,7 @@ COMMANDS = [
     "query list",
     "query show",
     "events",
+    "backtest",
     "demo",
     "view",
     "check-ledger",

@@ -152,12 +152,12 @@ def test_a_monitor_needs_feeds_of_different_names() -> None:
 
 
 def test_a_long_run_keeps_no_changes_for_a_replica(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bmq.library.local_monitor.STEPS_BETWEEN_DELTAS", 3)
+    monkeypatch.setattr("bmq.library.local_shard.STEPS_BETWEEN_DELTAS", 3)
     line = monitor()
     for number in range(3):
         line.put(f"q{number}", QUERY)
 
-    assert line._shard.take_delta().commands == ()
+    assert line._shard._shard.take_delta().commands == ()
     assert repr(line) == "<bmq.Monitor of line: 3 queries, 0 streams>"
 
 

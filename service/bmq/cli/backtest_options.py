@@ -1,0 +1,73 @@
+"""The options of `bmq backtest` and `bmq forecast`, and how their texts are read."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from bmq.errors import ReadingError
+from bmq.records import TimeUnit
+from bmq.wire.event_times import read_event_time
+from bmq.wire.numeral import Numeral
+
+Option = partial(typer.Option, show_default=False)
+
+InputArgument = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="INPUT", help="Parquet and CSV files, or folders of them.", show_default=False),
+]
+QueriesOption = Annotated[
+    Path, Option("--queries", metavar="FOLDER|FILE", help="JSON or YAML, as for `bmq query apply`.")
+]
+FeedOption = Annotated[str, Option("--feed", metavar="NAME", help="The feed of the readings.")]
+OutOption = Annotated[Path | None, Option("--out", metavar="FILE", help="A .parquet or .csv file for the events.")]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there.")]
+PutAtOption = Annotated[
+    str | None,
+    Option(
+        "--put-at",
+        metavar="TIME",
+        help="Put the queries before the first reading of this event time or later.  [default: before all readings]",
+    ),
+]
+ClockEndOption = Annotated[
+    str | None,
+    Option(
+        "--clock-end",
+        metavar="TIME",
+        help="Move the clock of the feed to this time after the last reading, so that what is due by then happens.",
+    ),
+]
+SkipOption = Annotated[bool, typer.Option("--skip-other-feeds", help="Leave out queries over other feeds.")]
+BadReadingsOption = Annotated[
+    Literal["refuse", "drop"],
+    typer.Option("--bad-readings", help="A row of a file that is not a reading ends the run, or is dropped."),
+]
+StreamIdOption = Annotated[
+    str | None,
+    Option("--stream-id", metavar="COLUMN", help="The column of files with the stream id, if it has another name."),
+]
+EventTimeOption = Annotated[
+    str | None,
+    Option("--event-time", metavar="COLUMN", help="The column of files with the event time, if it has another name."),
+]
+TextOption = Annotated[
+    list[str] | None,
+    Option(
+        "--text",
+        metavar="COLUMN",
+        help="An attribute of CSV files that is text, also if it reads as a number; may be repeated.",
+    ),
+]
+
+
+def read_moment(option: str, text: str | None) -> int | None:
+    """Return a time of an option as epoch milliseconds; None: the option was not given."""
+    if text is None:
+        return None
+    is_number = text.lstrip("-").isdecimal()
+    try:
+        return read_event_time(option, Numeral(text) if is_number else text, TimeUnit.MS)
+    except ReadingError as error:
+        raise typer.BadParameter(f"{error}.", param_hint=option) from None

@@ -1,0 +1,162 @@
+"""Recorded readings and the queries over them: what `bmq backtest` and `bmq forecast` have in common.
+
+Imports the engine only inside of functions: it takes a second or two to load, and other commands do not need it.
+"""
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from bmq.cli.backtest_options import read_moment
+from bmq.cli.target import USUAL_CONFIG, Target
+from bmq.cli.terminal import show_line
+from bmq.config import Config
+from bmq.errors import ConfigError
+from bmq.records import Feed, Installation
+from bmq.wire.fault_texts import suggestion
+from bmq.zones.desired_state import read_desired
+
+if TYPE_CHECKING:
+    from bmq.backtest.pieces import Sink, Source
+    from bmq.backtest.replay import Moments, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryOptions:
+    """The options of the command line, as the user gave them; see `backtest_options`."""
+
+    queries: Path
+    feed: str
+    inputs: Sequence[Path]
+    put_at: str | None
+    clock_end: str | None
+    skip_other_feeds: bool
+    bad_readings: Literal["refuse", "drop"]
+    stream_id: str | None
+    event_time: str | None
+    text: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A history that is ready to be played.
+
+    Attributes
+    ----------
+    installation : the rules for definitions, and one feed, with the columns of the input.
+    definitions : query id -> definition, JSON.
+    source : the readings.
+    files : the files of the readings.
+    """
+
+    installation: Installation
+    definitions: Mapping[str, bytes]
+    moments: "Moments"
+    source: "Source"
+    files: Sequence[Path]
+
+
+def find_history(target: Target, options: HistoryOptions) -> History:
+    """Return the history that the options name.
+
+    Raises
+    ------
+    ServiceError
+        There is no such file, feed or query, or the options contradict the configuration.
+    """
+    moments = read_moment("--put-at", options.put_at), read_moment("--clock-end", options.clock_end)
+    config = _config_of(target)
+    feed = _feed_of(config, options.feed)
+    desired = read_desired(options.queries)
+
+    from bmq.backtest.chosen_queries import choose
+    from bmq.backtest.reading_files import Columns, ReadingFiles, feed_of_tables
+    from bmq.backtest.replay import Moments
+
+    definitions, others = choose(desired, feed.name, skip_others=options.skip_other_feeds)
+    if others:
+        show_line(f"left out: {len(others)} queries over other feeds", err=True)
+    feed = feed_of_tables(feed, Columns(options.stream_id, options.event_time))
+    source = ReadingFiles(options.inputs, feed, options.bad_readings, options.text)
+    installation = replace(config.installation(), feeds={feed.name: feed})
+    return History(installation, definitions, Moments(*moments), source, source.files)
+
+
+def play(history: History, definitions: Mapping[str, bytes], sinks: Sequence["Sink"]) -> tuple["Outcome", float]:
+    """Apply the readings to definitions, with a bar on stderr; return what was counted, and the seconds.
+
+    Parameters
+    ----------
+    sinks : each gets all events. It is finished at the end, or abandoned after a failure.
+    """
+    from bmq.backtest.replay import Replay, put_all
+    from bmq.library.local_shard import LocalShard
+
+    (feed,) = history.installation.feeds
+    with ExitStack() as failed:
+        for sink in sinks:
+            failed.callback(sink.abandon)
+        if history.moments.put_at is not None:
+            put_all(LocalShard(history.installation), definitions)  # so that a mistake shows now, and not in an hour
+        replay = Replay(LocalShard(history.installation), feed, definitions, history.moments, sinks)
+        begin = time.monotonic()
+        with _progress() as bar:
+            task = bar.add_task("readings", total=history.source.total)
+            outcome = replay.run(history.source.pieces(), lambda done: bar.update(task, completed=done))
+        for sink in sinks:
+            sink.finish()
+        seconds = time.monotonic() - begin
+        failed.pop_all()
+    return outcome, seconds
+
+
+def show_counts(outcome: "Outcome", seconds: float) -> None:
+    """Show what a replay counted, but for the events."""
+    counts = outcome.counts
+    rate = counts.readings / seconds if seconds else 0.0
+    show_line(
+        f"{counts.readings:,} readings of {outcome.n_streams:,} streams in {seconds:.1f} s: {rate:,.0f} readings/s"
+    )
+    for reason, n in sorted(outcome.bad.items()):
+        show_line(f"{n:,} {reason} are not readings")
+    if counts.late:
+        show_line(f"{counts.late:,} late readings, which changed nothing")
+    if outcome.expired:
+        show_line(f"{len(outcome.expired):,} queries ended by their ttl or expires_at")
+    if counts.suppressed:
+        show_line(f"{counts.suppressed:,} events suppressed by cooldown or max_events")
+
+
+def _config_of(target: Target) -> Config:
+    if target.config is None:
+        raise ConfigError(
+            f"The feeds are those of a configuration, and there is no file {str(USUAL_CONFIG)!r}. Name one with "
+            "--config FILE."
+        )
+    return target.config
+
+
+def _feed_of(config: Config, name: str) -> Feed:
+    feeds = config.feed_records()
+    if name not in feeds:
+        raise ConfigError(f"--feed is {name!r}, but the configuration has no such feed. {suggestion(name, feeds)}")
+    return feeds[name]
+
+
+def _progress() -> Progress:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    # A file or a pipe gets no bar. It goes to stderr, so that stdout has the results alone.
+    return Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
