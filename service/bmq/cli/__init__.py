@@ -17,6 +17,7 @@ from bmq.cli import (
     demo,
     doctor,
     events,
+    forecast,
     init,
     package,
     query,
@@ -39,6 +40,7 @@ app.command("broker")(serve.broker)
 app.add_typer(query.app, name="query")
 app.command("events")(events.events)
 app.command("backtest")(backtest.backtest)
+app.command("forecast")(forecast.forecast)
 app.command("view")(view.view)
 app.command("demo")(demo.demo)
 app.command("check-ledger")(check_ledger.check_ledger)

@@ -16,7 +16,7 @@ from bmq.cli.backtest_options import (
     StreamIdOption,
     TextOption,
 )
-from bmq.cli.history import HistoryOptions, find_history, play, show_counts
+from bmq.cli.history import HistoryOptions, find_history, play, show_readings
 from bmq.cli.target import ConfigOption, find_target
 from bmq.cli.terminal import show_line
 
@@ -53,6 +53,10 @@ def backtest(
     if out is not None:
         sinks.append(EventFile(out, history.installation.feeds, history.files, overwrite=overwrite))
     outcome, seconds = play(history, history.definitions, sinks)
-    show_counts(outcome, seconds)
+    show_readings(outcome, seconds)
+    if outcome.expired:
+        show_line(f"{len(outcome.expired):,} queries ended by their ttl or expires_at")
+    if outcome.counts.suppressed:
+        show_line(f"{outcome.counts.suppressed:,} events suppressed by cooldown or max_events")
     where = "" if out is None else f", in {out}"
     show_line(f"{outcome.counts.events:,} events of {len(history.definitions):,} queries{where}")

@@ -60,6 +60,33 @@ TextOption = Annotated[
         help="An attribute of CSV files that is text, also if it reads as a number; may be repeated.",
     ),
 ]
+StayForOption = Annotated[
+    list[str] | None,
+    Option("--stay-for", metavar="TIME", help="A size of `stay_for`; may be repeated.  [default: 10s, 1m, 5m]"),
+]
+CooldownOption = Annotated[
+    list[str] | None,
+    Option("--cooldown", metavar="TIME", help="A size of `cooldown`; may be repeated.  [default: 1m, 10m, 1h]"),
+]
+ExitMarginOption = Annotated[
+    list[str] | None,
+    Option(
+        "--exit-margin",
+        metavar="NUMBER|PERCENT",
+        help="By how much an `exit_region` is larger than the region at each side, in the unit of the dimensions or as "
+        "a share of its width; may be repeated.  [default: 2%, 5%, 10%]",
+    ),
+]
+ReturnsOption = Annotated[
+    str,
+    typer.Option(
+        "--returns-within", metavar="TIME", help="A stream that enters again so soon after it left has returned."
+    ),
+]
+PlotOption = Annotated[
+    Path | None, Option("--plot", metavar="FILE", help="Also write a plot, a .png, .svg or .pdf file.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON, one object a line.")]
 
 
 def read_moment(option: str, text: str | None) -> int | None:

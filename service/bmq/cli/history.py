@@ -117,8 +117,8 @@ def play(history: History, definitions: Mapping[str, bytes], sinks: Sequence["Si
     return outcome, seconds
 
 
-def show_counts(outcome: "Outcome", seconds: float) -> None:
-    """Show what a replay counted, but for the events."""
+def show_readings(outcome: "Outcome", seconds: float) -> None:
+    """Show what a replay counted of readings."""
     counts = outcome.counts
     rate = counts.readings / seconds if seconds else 0.0
     show_line(
@@ -128,10 +128,6 @@ def show_counts(outcome: "Outcome", seconds: float) -> None:
         show_line(f"{n:,} {reason} are not readings")
     if counts.late:
         show_line(f"{counts.late:,} late readings, which changed nothing")
-    if outcome.expired:
-        show_line(f"{len(outcome.expired):,} queries ended by their ttl or expires_at")
-    if counts.suppressed:
-        show_line(f"{counts.suppressed:,} events suppressed by cooldown or max_events")
 
 
 def _config_of(target: Target) -> Config:

@@ -42,6 +42,7 @@ COMMANDS = [
     "query show",
     "events",
     "backtest",
+    "forecast",
     "demo",
     "view",
     "check-ledger",

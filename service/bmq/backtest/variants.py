@@ -1,0 +1,96 @@
+"""Variants of queries for a forecast: a query with one noise option in one size, put beside the query itself.
+
+    query 0: as it is, with stay_for 10s, with stay_for 1m, …     numbers 0, 1, 2, …
+    query 1: as it is, …                                          numbers n, n + 1, …       n = 1 + variants
+
+The number is the query id in the run, so that ids of variants do not meet ids of queries. The forecast of an option is
+exact, because the engine applies the option to the history.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from bmq.backtest.grown_regions import grow, read_margin
+from bmq.errors import ControlError
+from bmq.records import Installation
+from bmq.wire.durations import read_positive_duration
+from bmq.zones.checks import check_definition
+
+
+class NoiseOption(StrEnum):
+    """An option of border queries whose sizes are compared."""
+
+    STAY_FOR = "stay_for"
+    COOLDOWN = "cooldown"
+    EXIT_REGION = "exit_region"
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One size of one option.
+
+    Attributes
+    ----------
+    size : a duration, such as "10s"; for `EXIT_REGION` a margin, such as "5%" (`grown_regions.read_margin`).
+
+    Raises
+    ------
+    ValueError
+        The size has another form; the message has the rule and the way out.
+    """
+
+    option: NoiseOption
+    size: str
+
+    def __post_init__(self) -> None:
+        if self.option is NoiseOption.EXIT_REGION:
+            read_margin(self.size)
+        else:
+            read_positive_duration(self.size)
+
+    def __str__(self) -> str:
+        return f"{self.option} {self.size}"
+
+    def of(self, definition: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the definition with this option in place of its own; None: its region cannot be grown."""
+        if self.option is not NoiseOption.EXIT_REGION:
+            return dict(definition) | {self.option.value: self.size}
+        grown = grow(definition["region"], read_margin(self.size))
+        return None if grown is None else dict(definition) | {self.option.value: grown}
+
+
+def put_variants(
+    definitions: Mapping[str, bytes], variants: Sequence[Variant], installation: Installation
+) -> dict[str, bytes]:
+    """Return number -> definition of all queries and of the variants that they can have.
+
+    A query of another kind than `border` has no variants. A border query does not have those that the service would
+    reject: `stay_for` with `passes`, for instance.
+
+    Parameters
+    ----------
+    definitions : query id -> definition that the service accepts, JSON.
+    installation : without tenants, because a number is no id of a tenant.
+    """
+    found: dict[str, bytes] = {}
+    for row, text in enumerate(definitions.values()):
+        first = row * (1 + len(variants))
+        found[str(first)] = text
+        definition = json.loads(text)
+        for number, variant in enumerate(variants, first + 1):
+            if definition.get("kind") == "border" and (changed := variant.of(definition)) is not None:
+                as_text = json.dumps(changed).encode()
+                if _is_accepted(str(number), as_text, installation):
+                    found[str(number)] = as_text
+    return found
+
+
+def _is_accepted(query_id: str, definition: bytes, installation: Installation) -> bool:
+    try:
+        check_definition(query_id, definition, installation)
+    except ControlError:
+        return False
+    return True
