@@ -10,7 +10,7 @@ from bmq.backtest.pieces import Piece, Sink
 from bmq.errors import ControlError, ServiceError
 from bmq.library.local_shard import Counts, LocalShard
 from bmq.records import Readings
-from bmq.records.column_records import take
+from bmq.records.column_records import concat, take
 
 _DAY_MS = 86_400_000
 
@@ -118,11 +118,11 @@ class Replay:
             is_after = readings.event_times >= self._moments.put_at
             first = int(np.argmax(is_after)) if is_after.any() else len(readings)
             if first:
-                self._shard.advance({self._feed: take(readings, slice(0, first))}, {})
+                self._shard.advance({self._feed: _some(readings, slice(0, first))}, {})
             if first == len(readings):
                 return
             self._put()
-            readings = take(readings, slice(first, None))
+            readings = _some(readings, slice(first, None))
         self._shard.advance({self._feed: readings}, {})
         self._note_times(readings)
         self._hand_out()
@@ -143,6 +143,11 @@ class Replay:
         if events:
             for sink in self._sinks:
                 sink.write(events)
+
+
+def _some(readings: Readings, rows: slice) -> Readings:
+    """Return a range of readings in columns of their own: kernels are compiled for contiguous columns."""
+    return concat([take(readings, rows)])
 
 
 def put_all(shard: LocalShard, definitions: Mapping[str, bytes]) -> None:

@@ -1,31 +1,43 @@
 """`bmq backtest`: the events of queries over recorded readings."""
 
-import typer
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bmq.cli.backtest_options import (
     BadReadingsOption,
     ClockEndOption,
     EventTimeOption,
     FeedOption,
+    FromOption,
     InputArgument,
     OutOption,
+    OutTopicOption,
     OverwriteOption,
     PutAtOption,
     QueriesOption,
     SkipOption,
     StreamIdOption,
     TextOption,
+    ToOption,
+    TopicOption,
 )
-from bmq.cli.history import HistoryOptions, find_history, play, show_readings
-from bmq.cli.target import ConfigOption, find_target
+from bmq.cli.history import History, HistoryOptions, find_history, play, show_readings
+from bmq.cli.target import BootstrapOption, ConfigOption, Target, find_target
 from bmq.cli.terminal import show_line
+
+if TYPE_CHECKING:
+    from bmq.backtest.pieces import Sink
 
 
 def backtest(
     queries: QueriesOption,
     feed: FeedOption,
     inputs: InputArgument = None,
+    topic: TopicOption = None,
+    begin: FromOption = None,
+    end: ToOption = None,
     out: OutOption = None,
+    out_topic: OutTopicOption = None,
     overwrite: OverwriteOption = False,
     put_at: PutAtOption = None,
     clock_end: ClockEndOption = None,
@@ -35,28 +47,57 @@ def backtest(
     event_time: EventTimeOption = None,
     text: TextOption = None,
     config: ConfigOption = None,
+    bootstrap: BootstrapOption = None,
 ) -> None:
     """Apply queries to recorded readings of a feed, and write the events that the service would emit.
 
-    Readings are applied in the order of the input. TIME is RFC 3339, or epoch milliseconds.
+    Readings are applied in the order of the input. Those of a topic
+    are applied in the order of their timestamps. TIME is RFC 3339, or epoch milliseconds.
     """
-    if not inputs:
-        raise typer.BadParameter("Name a file of readings, or a folder of them.", param_hint="INPUT")
     options = HistoryOptions(
-        queries, feed, inputs, put_at, clock_end, skip_other_feeds, bad_readings, stream_id, event_time, text or ()
+        queries,
+        feed,
+        inputs or (),
+        put_at,
+        clock_end,
+        skip_other_feeds,
+        bad_readings,
+        stream_id,
+        event_time,
+        text or (),
+        topic,
+        begin,
+        end,
     )
-    history = find_history(find_target(config, None), options)
-
-    from bmq.backtest.event_files import EventFile
-
-    sinks = []
-    if out is not None:
-        sinks.append(EventFile(out, history.installation.feeds, history.files, overwrite=overwrite))
-    outcome, seconds = play(history, history.definitions, sinks)
+    target = find_target(config, bootstrap)
+    history = find_history(target, options)
+    outcome, seconds = play(history, history.definitions, _sinks(history, target, out, out_topic, overwrite=overwrite))
     show_readings(outcome, seconds)
     if outcome.expired:
         show_line(f"{len(outcome.expired):,} queries ended by their ttl or expires_at")
     if outcome.counts.suppressed:
         show_line(f"{outcome.counts.suppressed:,} events suppressed by cooldown or max_events")
-    where = "" if out is None else f", in {out}"
+    places = [str(out)] if out is not None else []
+    places += [f"topic {out_topic}"] if out_topic is not None else []
+    where = f", in {' and '.join(places)}" if places else ""
     show_line(f"{outcome.counts.events:,} events of {len(history.definitions):,} queries{where}")
+
+
+def _sinks(
+    history: History, target: Target, out: Path | None, out_topic: str | None, *, overwrite: bool
+) -> list["Sink"]:
+    feeds = history.installation.feeds
+    sinks: list[Sink] = []
+    if out_topic is not None:
+        from bmq.backtest.event_topic import EventTopic
+
+        assert target.config is not None  # find_history refuses it
+        topics = target.topics
+        of_feeds = {feed.topic for feed in (*target.config.feed_records().values(), *feeds.values())}
+        used = {topics.events, *topics.reserved(), *of_feeds}
+        sinks.append(EventTopic(out_topic, feeds, target.options(), used, topics.key, topics.layout))
+    if out is not None:
+        from bmq.backtest.event_files import EventFile
+
+        sinks.append(EventFile(out, feeds, history.files, overwrite=overwrite))
+    return sinks

@@ -22,6 +22,29 @@ QueriesOption = Annotated[
 ]
 FeedOption = Annotated[str, Option("--feed", metavar="NAME", help="The feed of the readings.")]
 OutOption = Annotated[Path | None, Option("--out", metavar="FILE", help="A .parquet or .csv file for the events.")]
+OutTopicOption = Annotated[
+    str | None, Option("--out-topic", metavar="NAME", help="A new topic for the events, as messages of the service.")
+]
+TopicOption = Annotated[
+    str | None, Option("--topic", metavar="NAME", help="Read the readings from this topic, and not from files.")
+]
+FromOption = Annotated[
+    str | None,
+    Option(
+        "--from",
+        metavar="TIME|OFFSETS",
+        help="With --topic: from the first record of this timestamp in each partition, or from these offsets, such as "
+        "0:1200,1:1180.  [default: the first record]",
+    ),
+]
+ToOption = Annotated[
+    str | None,
+    Option(
+        "--to",
+        metavar="TIME|OFFSETS",
+        help="With --topic: up to the record before this timestamp, or before these offsets.  [default: the end]",
+    ),
+]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there.")]
 PutAtOption = Annotated[
     str | None,

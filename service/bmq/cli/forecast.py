@@ -17,6 +17,7 @@ from bmq.cli.backtest_options import (
     EventTimeOption,
     ExitMarginOption,
     FeedOption,
+    FromOption,
     InputArgument,
     JsonOption,
     PlotOption,
@@ -27,9 +28,11 @@ from bmq.cli.backtest_options import (
     StayForOption,
     StreamIdOption,
     TextOption,
+    ToOption,
+    TopicOption,
 )
 from bmq.cli.history import HistoryOptions, find_history, play, show_readings
-from bmq.cli.target import ConfigOption, find_target
+from bmq.cli.target import BootstrapOption, ConfigOption, find_target
 from bmq.cli.terminal import plain, show_line
 from bmq.wire.durations import read_positive_duration
 
@@ -45,6 +48,9 @@ def forecast(
     queries: QueriesOption,
     feed: FeedOption,
     inputs: InputArgument = None,
+    topic: TopicOption = None,
+    begin: FromOption = None,
+    end: ToOption = None,
     stay_for: StayForOption = None,
     cooldown: CooldownOption = None,
     exit_margin: ExitMarginOption = None,
@@ -59,16 +65,27 @@ def forecast(
     event_time: EventTimeOption = None,
     text: TextOption = None,
     config: ConfigOption = None,
+    bootstrap: BootstrapOption = None,
 ) -> None:
     """Show how many events queries have over recorded readings, and how many an option against noise would leave.
 
     Each option in each size is applied to the history, in place of the query's own option of this name. A size of time
     is like 90s; --put-at and --clock-end are RFC 3339, or epoch milliseconds.
     """
-    if not inputs:
-        raise typer.BadParameter("Name a file of readings, or a folder of them.", param_hint="INPUT")
     options = HistoryOptions(
-        queries, feed, inputs, put_at, clock_end, skip_other_feeds, bad_readings, stream_id, event_time, text or ()
+        queries,
+        feed,
+        inputs or (),
+        put_at,
+        clock_end,
+        skip_other_feeds,
+        bad_readings,
+        stream_id,
+        event_time,
+        text or (),
+        topic,
+        begin,
+        end,
     )
     returns_within_ms = _read_returns_within(returns_within)
 
@@ -81,7 +98,7 @@ def forecast(
     variants = _variants(stay_for or STAY_FOR, cooldown or COOLDOWN, exit_margin or EXIT_MARGIN)
     if plot is not None:
         check_plot(plot)
-    history = find_history(find_target(config, None), options)
+    history = find_history(find_target(config, bootstrap), options)
     put_all(LocalShard(history.installation), history.definitions)  # names the definitions that are wrong
     history = replace(history, installation=replace(history.installation, tenants=()))
     definitions = put_variants(history.definitions, variants, history.installation)

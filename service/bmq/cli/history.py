@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -42,6 +43,9 @@ class HistoryOptions:
     stream_id: str | None
     event_time: str | None
     text: Sequence[str]
+    topic: str | None
+    begin: str | None
+    end: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class History:
     installation : the rules for definitions, and one feed, with the columns of the input.
     definitions : query id -> definition, JSON.
     source : the readings.
-    files : the files of the readings.
+    files : the files of the readings; empty: they are in a topic.
     """
 
     installation: Installation
@@ -69,24 +73,23 @@ def find_history(target: Target, options: HistoryOptions) -> History:
     Raises
     ------
     ServiceError
-        There is no such file, feed or query, or the options contradict the configuration.
+        There is no such file, topic, feed or query, or the options contradict the configuration.
     """
+    _check_input(options)
     moments = read_moment("--put-at", options.put_at), read_moment("--clock-end", options.clock_end)
     config = _config_of(target)
     feed = _feed_of(config, options.feed)
     desired = read_desired(options.queries)
 
     from bmq.backtest.chosen_queries import choose
-    from bmq.backtest.reading_files import Columns, ReadingFiles, feed_of_tables
     from bmq.backtest.replay import Moments
 
     definitions, others = choose(desired, feed.name, skip_others=options.skip_other_feeds)
     if others:
         show_line(f"left out: {len(others)} queries over other feeds", err=True)
-    feed = feed_of_tables(feed, Columns(options.stream_id, options.event_time))
-    source = ReadingFiles(options.inputs, feed, options.bad_readings, options.text)
+    feed, source, files = _find_files(options, feed) if options.topic is None else _find_span(target, options, feed)
     installation = replace(config.installation(), feeds={feed.name: feed})
-    return History(installation, definitions, Moments(*moments), source, source.files)
+    return History(installation, definitions, Moments(*moments), source, files)
 
 
 def play(history: History, definitions: Mapping[str, bytes], sinks: Sequence["Sink"]) -> tuple["Outcome", float]:
@@ -128,6 +131,38 @@ def show_readings(outcome: "Outcome", seconds: float) -> None:
         show_line(f"{n:,} {reason} are not readings")
     if counts.late:
         show_line(f"{counts.late:,} late readings, which changed nothing")
+
+
+def _check_input(options: HistoryOptions) -> None:
+    """Refuse options of files beside a topic, and the other way round."""
+    if bool(options.inputs) == (options.topic is not None):
+        raise typer.BadParameter("Name files of readings, or a topic with --topic: one of the two.", param_hint="INPUT")
+    of_files = {"--stream-id": options.stream_id, "--event-time": options.event_time, "--text": options.text}
+    of_topics = {"--from": options.begin, "--to": options.end}
+    wrong, input_ = (of_topics, "a topic") if options.topic is None else (of_files, "files")
+    for name, value in wrong.items():
+        if value:
+            raise typer.BadParameter(f"This is an option for {input_}. Leave it out.", param_hint=name)
+
+
+def _find_files(options: HistoryOptions, feed: Feed) -> tuple[Feed, "Source", Sequence[Path]]:
+    from bmq.backtest.reading_files import Columns, ReadingFiles, feed_of_tables
+
+    feed = feed_of_tables(feed, Columns(options.stream_id, options.event_time))
+    source = ReadingFiles(options.inputs, feed, options.bad_readings, options.text)
+    return feed, source, source.files
+
+
+def _find_span(target: Target, options: HistoryOptions, feed: Feed) -> tuple[Feed, "Source", Sequence[Path]]:
+    from bmq.backtest.span_ends import find_offsets, read_span_end
+    from bmq.backtest.topic_span import TopicSpan
+    from bmq.kafka_io.topics import Topics
+
+    assert options.topic is not None
+    begin, end = read_span_end("--from", options.begin), read_span_end("--to", options.end)
+    offsets = find_offsets(Topics(target.options()), options.topic, begin, end)
+    feed = replace(feed, topic=options.topic, join=False)
+    return feed, TopicSpan(target.options(), feed, offsets), ()
 
 
 def _config_of(target: Target) -> Config:

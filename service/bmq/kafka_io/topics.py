@@ -212,6 +212,16 @@ class Topics:
         """
         return self._offsets(names, OffsetSpec.latest())  # type: ignore[no-untyped-call]
 
+    def offsets_at(self, name: str, time_ms: int) -> dict[int, int]:
+        """Return the offset of each partition's first record of a timestamp, epoch ms, or later.
+
+        A partition without such a record is absent.
+        """
+        wanted = self._wanted([name], OffsetSpec.for_timestamp(time_ms))
+        with explained(self._options, self._admin):
+            found = patiently(lambda: self._ask_offsets(wanted))
+        return {partition: offset for partition, offset in found.get(name, {}).items() if offset >= 0}
+
     def latest_times(self, names: Iterable[str]) -> dict[str, int]:
         """Return topic -> the latest timestamp of its records, epoch ms; a topic without records is absent."""
         latest: dict[str, int] = {}

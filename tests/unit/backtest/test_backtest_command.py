@@ -169,7 +169,7 @@ def test_the_columns_of_a_file_may_have_other_names() -> None:
 @pytest.mark.parametrize(
     ("arguments", "feed", "message"),
     [
-        ([], "line", "Name a file of readings"),
+        ([], "line", "Name files of readings, or a topic"),
         (["none.parquet"], "line", "There is no file or folder 'none.parquet'"),
         (["bmq.toml"], "line", "ends with none of .parquet"),
         (["in.parquet", "--out", "out.xlsx"], "line", "neither .parquet nor .csv"),
