@@ -95,7 +95,7 @@ def run(folder: Path) -> float:
     command = [sys.executable, "-m", "bmq.cli", "backtest", "--config", config, "--queries", queries]
     command += ["--feed", "vehicles", readings, "--out", events, "--overwrite"]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    found = re.search(r": ([\d,]+) readings/s", printed)
+    found = re.search(r", ([\d,]+) readings/s", printed)
     assert found is not None, printed
     return float(found[1].replace(",", ""))
 

@@ -117,7 +117,7 @@ def test_a_span_by_times_gives_the_events_of_the_service_to_a_topic_and_a_file(p
     assert all(times == sorted(times) for times in by_stream.values())
     assert sorted(pq.read_table("e.parquet")["event_id"].to_pylist()) == [one["event_id"] for one in in_order(events)]
     n_bad = sum(value == b"far" for _, _, _, value in inside)
-    assert f"{len(inside) - n_bad:,} readings of 2 streams" in result.stdout
+    assert f"{len(inside) - n_bad:,} readings in" in result.stdout
     assert f"{n_bad} records (wrong_type) are not readings" in result.stdout
     assert f"{len(events):,} events of 4 queries, in e.parquet and topic {place.events}" in result.stdout
 
@@ -131,7 +131,7 @@ def test_a_span_by_offsets_and_the_whole_topic(place: Place) -> None:
 
     inside = [r for p, (begin, end) in enumerate([(100, 150), (90, 170)]) for r in of_partition(records, p)[begin:end]]
     n_readings = sum(value != b"far" for _, _, _, value in inside)
-    assert f"{n_readings:,} readings of 2 streams" in some.stdout, some.output
+    assert f"{n_readings:,} readings in" in some.stdout, some.output
     n_bad = len(inside) - n_readings
     assert f"{n_bad} records (wrong_type) are not readings" in some.stdout
     counts = {row["query_id"]: row["events"] for row in map(json.loads, forecast.stdout.splitlines())}
@@ -149,7 +149,7 @@ def test_a_span_behind_all_records_is_empty(place: Place) -> None:
     result = place.run("backtest", "--from", "2040-01-01T00:00:00Z")
 
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("0 readings of 0 streams")
+    assert result.stdout.startswith("0 readings in")
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ class EventTopic:
         topics.make([topic])
         if topics.begin_offsets([topic]) != topics.end_offsets([topic]):
             raise ServiceError(
-                f"--out-topic is {topic!r}, which has records already, so nobody could tell them from the new events. "
+                f"--out-topic is {topic!r}, which has records already: the new events would be among them. "
                 "Name another one, or delete this one."
             )
         self._topic, self._feeds = topic, feeds

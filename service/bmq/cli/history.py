@@ -124,9 +124,8 @@ def show_readings(outcome: "Outcome", seconds: float) -> None:
     """Show what a replay counted of readings."""
     counts = outcome.counts
     rate = counts.readings / seconds if seconds else 0.0
-    show_line(
-        f"{counts.readings:,} readings of {outcome.n_streams:,} streams in {seconds:.1f} s: {rate:,.0f} readings/s"
-    )
+    show_line(f"{counts.readings:,} readings in {seconds:.1f} s, {rate:,.0f} readings/s")
+    show_line(f"{outcome.n_streams:,} streams are known at the end")
     for reason, n in sorted(outcome.bad.items()):
         show_line(f"{n:,} {reason} are not readings")
     if counts.late:

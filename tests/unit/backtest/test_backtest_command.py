@@ -73,7 +73,8 @@ def test_the_events_are_in_the_file_and_their_number_in_the_summary(out: str) ->
 
     assert result.exit_code == 0, result.output
     assert sorted(events_in(out)) == sorted(ALL_EVENTS)
-    assert result.stdout.startswith("5 readings of 2 streams in ")
+    assert result.stdout.startswith("5 readings in ")
+    assert "2 streams are known at the end" in result.stdout
     assert result.stdout.endswith(f"4 events of 1 queries, in {out}\n")
     assert not list(Path().glob("*.part"))
 
@@ -128,6 +129,35 @@ def test_an_attribute_of_csv_is_a_number_unless_it_is_said_to_be_text() -> None:
     for where, arguments, n in ((7, (), 1), ("7", (), 0), ("7", ("--text", "group"), 1), (7, ("--text", "group"), 0)):
         write_queries(q=QUERY | {"where": {"group": where}})
         assert f"{n} events of 1 queries" in backtest("in.csv", *arguments).stdout
+
+
+def test_the_summary_counts_what_has_no_event() -> None:
+    late = {name: [*column, column[0]] for name, column in COLUMNS.items()}
+    pq.write_table(pa.table(late), "in.parquet", row_group_size=5)
+    write_queries(q=QUERY | {"cooldown": "1h"}, short=QUERY | {"ttl": "2s"})
+    source = ReadingFiles([Path("in.parquet")], LINE, batch_rows=5)
+    assert [len(piece.readings) for piece in source.pieces() if piece.readings is not None] == [5, 1]
+
+    result = backtest("in.parquet", "in.parquet")
+
+    assert "12 readings in " in result.stdout
+    assert "late readings, which changed nothing" in result.stdout
+    assert "1 queries ended by their ttl or expires_at" in result.stdout
+    # The second visit of the stream a begins in the cooldown, and goes on.
+    assert "1 events suppressed by cooldown or max_events" in result.stdout
+
+
+def test_a_full_disk_ends_the_run_and_leaves_nothing(small_disk: Path) -> None:
+    n = 20_000  # events of some 200 bytes each
+    columns = {"id": ["a"] * n, "ts": range(FIRST, FIRST + n), "x": [5.0, 20.0] * (n // 2), "group": ["g"] * n}
+    pq.write_table(pa.table({name: list(column) for name, column in columns.items()}), "in.parquet")
+
+    result = backtest("in.parquet", "--out", str(small_disk / "out.csv"))
+
+    assert result.exit_code == 1
+    assert "out.csv.part' cannot be written" in result.stderr
+    assert "Make room" in result.stderr
+    assert not list(small_disk.glob("out*"))
 
 
 def test_files_of_a_folder_follow_in_the_order_of_their_names() -> None:
