@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from bmq.backtest.event_files import EventFile
 from bmq.backtest.reading_files import ReadingFiles
 from bmq.backtest.replay import Moments, Replay
+from bmq.backtest.shard_frames import FRAME_SCHEMA, FrameMaker, ShardReplay, units_of
 from bmq.library.local_shard import LocalShard
 from bmq.records import Installation
 from tests.examples import times
@@ -62,6 +63,38 @@ def test_in_order_of_event_time_the_batches_change_no_event(
             assert emitted[0] == emitted[1] == emitted[2]
 
 
+@settings(max_examples=times(0.2))
+@given(program=programs(), types=types, n_readings=st.integers(1, 4), n_shards=st.integers(1, 3))
+def test_shards_give_the_events_of_one_process(
+    program: Sequence[Batch], types: Mapping[str, type], n_readings: int, n_shards: int
+) -> None:
+    program = for_tables(program, types)
+    for feed in FEEDS:
+        if puts := puts_of(program, feed):
+            with TemporaryDirectory() as folder:
+                write_readings(Path(folder, "in.parquet"), feed, readings_of(program, feed), types, n_readings)
+                whole = backtest(Path(folder), feed, puts, n_readings)
+                by_shard = backtest_by_shard(Path(folder), feed, puts, n_shards)
+            assert in_order(messages_of(by_shard, FEEDS)) == in_order(messages_of(whole, FEEDS))
+
+
+def backtest_by_shard(folder: Path, feed: str, puts: Mapping[str, Put], n_shards: int) -> pa.Table:
+    """Return the events of all shards, with a unit for each row group; the rows come as Spark may deal them out."""
+    definitions = {query_id: put.value for query_id, put in puts.items()}
+    maker = FrameMaker(SERVED[feed], "refuse", (), tuple(range(n_shards)))
+    replay = ShardReplay(Installation({feed: SERVED[feed]}, "bmq."), definitions, None, str(folder))
+    rows = [
+        row for unit in units_of([folder / "in.parquet"]) for batch in maker.frames(unit) for row in batch.to_pylist()
+    ]
+    outcomes = []
+    for shard in range(n_shards):
+        own = sorted((row for row in rows if row["shard"] == shard), key=lambda row: (row["unit"], row["piece"]))
+        outcomes.append(replay.run(shard, pa.Table.from_pylist(own, FRAME_SCHEMA).to_batches()))
+    tables = [pq.read_table(folder / f"part-{shard:05}.parquet") for shard in range(n_shards)]
+    assert [outcome.counts.events for outcome in outcomes] == [table.num_rows for table in tables]
+    return pa.concat_tables(tables)
+
+
 def compare(
     feed: str, puts: Mapping[str, Put], readings: Sequence[Reading], types: Mapping[str, type], n_readings: int
 ) -> None:
@@ -85,13 +118,15 @@ def compare(
     assert not differences(by_stream([as_event(message) for message in messages]), by_stream(oracle.events))
 
 
-def write_readings(file: Path, feed: str, readings: Sequence[Reading], types: Mapping[str, type]) -> None:
+def write_readings(
+    file: Path, feed: str, readings: Sequence[Reading], types: Mapping[str, type], group_rows: int | None = None
+) -> None:
     served = SERVED[feed]
     numbers = [(name, pa.float64()) for name in served.dimensions]
     attributes = [(name, ARROW_TYPES[types[name]]) for name in served.attributes]
     schema = pa.schema([("id", pa.string()), ("ts", pa.int64()), *numbers, *attributes])
     columns = columns_of(readings, FEEDS[feed]) if readings else {name: [] for name in schema.names}
-    pq.write_table(pa.table(columns, schema), file)
+    pq.write_table(pa.table(columns, schema), file, row_group_size=group_rows)
 
 
 def backtest(folder: Path, feed: str, puts: Mapping[str, Put], n_readings: int) -> pa.Table:

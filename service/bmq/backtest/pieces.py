@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from bmq.library.local_shard import Events
-from bmq.records import Readings
+from bmq.records import Clock, Readings
 
 T = TypeVar("T")
 
@@ -27,11 +27,13 @@ class Piece:
     readings : None: there are none.
     done : how much of the input is read with this piece, in the unit of `Source.total`.
     bad : reason -> number of rows or records that are not readings.
+    clock : the earliest and latest event time of the batch, if only a part of its readings is here; None: all are.
     """
 
     readings: Readings | None
     done: int
     bad: Counter[str] = field(default_factory=Counter)
+    clock: Clock | None = None
 
 
 class Source(Protocol):

@@ -72,6 +72,7 @@ class ReadingFiles:
     bad_readings : whether a row that is not a reading is an error, or is dropped and counted.
     texts : attributes of CSV files that are texts, also if their cells read as numbers.
     batch_rows : the most rows of a piece.
+    row_group : of Parquet files, only this one; None: all.
 
     Raises
     ------
@@ -88,6 +89,7 @@ class ReadingFiles:
         bad_readings: BadReadings = "refuse",
         texts: Sequence[str] = (),
         batch_rows: int = BATCH_ROWS,
+        row_group: int | None = None,
     ) -> None:
         self._feed = feed
         self._bad_readings = bad_readings
@@ -102,7 +104,8 @@ class ReadingFiles:
         self._of_parquet = TableReader(feed, bad_readings, HOW_TO_DROP, cells)
         self._of_csv = TableReader(feed, bad_readings, HOW_TO_DROP, set(feed.attributes) - set(texts))
         self._batch_rows = batch_rows
-        self._files = [file for path in paths for file in _files_of(path)]
+        self._row_group = row_group
+        self._files = [file for path in paths for file in files_of(path)]
         self._sizes = [file.stat().st_size for file in self._files]
 
     @property
@@ -127,7 +130,7 @@ class ReadingFiles:
         """
         before = 0
         for file, size in zip(self._files, self._sizes, strict=True):
-            reader, row = self._of_csv if _is_csv(file) else self._of_parquet, 0
+            reader, row = self._of_csv if is_csv(file) else self._of_parquet, self._first_row(file)
             for table, share in read_ahead(self._tables(file)):
                 with _named(file):
                     readings, n_bad = reader.read(table, row)
@@ -138,7 +141,7 @@ class ReadingFiles:
     def _tables(self, file: Path) -> Iterator[tuple[pa.Table, float]]:
         """Yield tables, each with the share of the file that is read with it."""
         try:
-            if _is_csv(file):
+            if is_csv(file):
                 with _named(file):
                     yield from open_csv(file, self._feed, self._bad_readings, self._batch_rows)
             else:
@@ -159,26 +162,42 @@ class ReadingFiles:
                 with _named(file):
                     self._of_parquet.read(schema.empty_table())  # raises, with what is missing and what there is
             n_read = 0
-            for batch in parquet.iter_batches(self._batch_rows, columns=names):
+            groups = range(parquet.num_row_groups) if self._row_group is None else [self._row_group]
+            for batch in parquet.iter_batches(self._batch_rows, groups, names):
                 n_read += batch.num_rows
                 yield pa.Table.from_batches([batch]), n_read / n_rows
 
+    def _first_row(self, file: Path) -> int:
+        """Return the number of the first row that is read."""
+        if not self._row_group:
+            return 0
+        metadata = pq.read_metadata(file)
+        return sum(metadata.row_group(number).num_rows for number in range(self._row_group))
 
-def _files_of(path: Path) -> list[Path]:
+
+def files_of(path: Path) -> list[Path]:
+    """Return the file, or the files of readings below a folder, by name.
+
+    Raises
+    ------
+    ServiceError
+        There is no such path, or it has no Parquet or CSV.
+    """
     if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if file.is_file() and (_is_csv(file) or _is_parquet(file)))
+        files = sorted(file for file in path.rglob("*") if file.is_file() and (is_csv(file) or _is_parquet(file)))
         if not files:
             raise ServiceError(f"Folder {str(path)!r} has no Parquet or CSV files. Give the path of one that has.")
         return files
     if not path.is_file():
         raise ServiceError(f"There is no file or folder {str(path)!r}. Give the path of one.")
-    if not (_is_csv(path) or _is_parquet(path)):
+    if not (is_csv(path) or _is_parquet(path)):
         suffixes = ", ".join((*PARQUET_SUFFIXES, *CSV_SUFFIXES))
         raise ServiceError(f"The name of file {str(path)!r} ends with none of {suffixes}. Rename it, or convert it.")
     return [path]
 
 
-def _is_csv(path: Path) -> bool:
+def is_csv(path: Path) -> bool:
+    """Return whether the name of a file is one of CSV."""
     return path.name.lower().endswith(CSV_SUFFIXES)
 
 

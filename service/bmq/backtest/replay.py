@@ -9,7 +9,7 @@ import numpy as np
 from bmq.backtest.pieces import Piece, Sink
 from bmq.errors import ControlError, ServiceError
 from bmq.library.local_shard import Counts, LocalShard
-from bmq.records import Readings
+from bmq.records import Clock, Readings
 from bmq.records.column_records import concat, take
 
 _DAY_MS = 86_400_000
@@ -99,7 +99,9 @@ class Replay:
             self._put()
         for piece in pieces:
             self._outcome.bad.update(piece.bad)
-            if piece.readings is not None:
+            if piece.clock is not None:
+                self._apply_part(piece.readings, piece.clock)
+            elif piece.readings is not None:
                 self._apply(piece.readings)
             note(piece.done)
         if not self._is_put:
@@ -125,6 +127,12 @@ class Replay:
             readings = _some(readings, slice(first, None))
         self._shard.advance({self._feed: readings}, {})
         self._note_times(readings)
+        self._hand_out()
+
+    def _apply_part(self, readings: Readings | None, clock: Clock) -> None:
+        """Apply the readings of this shard in a batch, if there are some; the queries are put."""
+        assert self._is_put
+        self._shard.advance({} if readings is None else {self._feed: readings}, {}, {self._feed: clock})
         self._hand_out()
 
     def _put(self) -> None:

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from bmq.cli.backtest_options import (
     BadReadingsOption,
     ClockEndOption,
@@ -16,12 +18,14 @@ from bmq.cli.backtest_options import (
     PutAtOption,
     QueriesOption,
     SkipOption,
+    SparkOption,
     StreamIdOption,
     TextOption,
     ToOption,
     TopicOption,
 )
 from bmq.cli.history import History, HistoryOptions, find_history, play, show_readings
+from bmq.cli.history_on_spark import play_on_spark
 from bmq.cli.target import BootstrapOption, ConfigOption, Target, find_target
 from bmq.cli.terminal import show_line
 
@@ -46,6 +50,7 @@ def backtest(
     stream_id: StreamIdOption = None,
     event_time: EventTimeOption = None,
     text: TextOption = None,
+    spark: SparkOption = False,
     config: ConfigOption = None,
     bootstrap: BootstrapOption = None,
 ) -> None:
@@ -70,8 +75,14 @@ def backtest(
         end,
     )
     target = find_target(config, bootstrap)
+    if spark:
+        _refuse_beside_spark({"--topic": topic, "--out-topic": out_topic, "--put-at": put_at, "--overwrite": overwrite})
     history = find_history(target, options)
-    outcome, seconds = play(history, history.definitions, _sinks(history, target, out, out_topic, overwrite=overwrite))
+    if spark:
+        outcome, seconds = play_on_spark(history, target, options, out)
+    else:
+        sinks = _sinks(history, target, out, out_topic, overwrite=overwrite)
+        outcome, seconds = play(history, history.definitions, sinks)
     show_readings(outcome, seconds)
     if outcome.expired:
         show_line(f"{len(outcome.expired):,} queries ended by their ttl or expires_at")
@@ -81,6 +92,12 @@ def backtest(
     places += [f"topic {out_topic}"] if out_topic is not None else []
     where = f", in {' and '.join(places)}" if places else ""
     show_line(f"{outcome.counts.events:,} events of {len(history.definitions):,} queries{where}")
+
+
+def _refuse_beside_spark(options: dict[str, object]) -> None:
+    for name, value in options.items():
+        if value:
+            raise typer.BadParameter("This does not go with --spark. Leave one of the two out.", param_hint=name)
 
 
 def _sinks(

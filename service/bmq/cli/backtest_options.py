@@ -45,6 +45,14 @@ ToOption = Annotated[
         help="With --topic: up to the record before this timestamp, or before these offsets.  [default: the end]",
     ),
 ]
+SparkOption = Annotated[
+    bool,
+    typer.Option(
+        "--spark",
+        help="Run on Spark, by shard, over files: --out is a new folder that all executors can write to. With "
+        "spark-submit on its cluster, otherwise on the cores of this machine.",
+    ),
+]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there.")]
 PutAtOption = Annotated[
     str | None,

@@ -86,17 +86,21 @@ class LocalShard:
         self._step()
         return answer.status.value
 
-    def advance(self, readings: Mapping[str, Readings], marks: Mapping[str, int]) -> int:
+    def advance(
+        self, readings: Mapping[str, Readings], marks: Mapping[str, int], clocks: Mapping[str, Clock] | None = None
+    ) -> int:
         """Apply one batch of readings; return how many events it has.
 
         Parameters
         ----------
         readings : by feed; the columns must stay as they are if the feed holds readings back or takes part in joins.
         marks : how far the event time of a feed has come although no reading says so, epoch ms.
+        clocks : the earliest and latest event time of the batch of a feed, if it has more readings than these: the
+            others are in other shards.
         """
         n_events = self._counts.events
         for name in self._installation.feeds:
-            clock = _clock_of(readings.get(name), marks.get(name, NEVER))
+            clock = (clocks or {}).get(name) or _clock_of(readings.get(name), marks.get(name, NEVER))
             self._note(self._shard.advance(name, readings.get(name), clock))
         if self._has_joins:
             feeds = self._installation.feeds
