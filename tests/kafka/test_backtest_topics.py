@@ -47,9 +47,9 @@ class Place:
         Path("queries.json").write_text(json.dumps(QUERIES))
         self.make(self.topic)
 
-    def make(self, topic: str) -> None:
+    def make(self, topic: str, **config: str) -> None:
         admin = AdminClient({"bootstrap.servers": self.servers})
-        for future in admin.create_topics([NewTopic(topic, 2, 1)]).values():
+        for future in admin.create_topics([NewTopic(topic, 2, 1, config=config)]).values():
             future.result(LIMIT_SECONDS)
 
     def send(self, records: Sequence[Record], topic: str | None = None) -> None:
@@ -179,3 +179,15 @@ def test_what_it_cannot_do_is_refused(place: Place, arguments: list[str], messag
 
     assert result.exit_code in (1, 2)
     assert message in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_an_event_that_kafka_does_not_take_ends_the_run(place: Place) -> None:
+    place.send(history()[:20])
+    place.make(place.events, **{"max.message.bytes": "100"})
+
+    result = place.run("backtest", "--out-topic", place.events)
+
+    assert result.exit_code == 1
+    assert f"Kafka did not take a message for topic {place.events!r}" in result.stderr
+    assert "name a new --out-topic" in result.stderr
+    assert "next start" not in result.stderr

@@ -20,6 +20,9 @@ from bmq.wire.event_messages import render_crossings
 from bmq.wire.outgoing import MESSAGE_SCHEMA
 
 PIECE_ROWS = 20_000  # events that are rendered at once: some megabytes
+_AFTER_FAILURE = (
+    "The topic holds the events before it. Make room, or allow larger messages, and name a new --out-topic."
+)
 
 
 class EventTopic:
@@ -63,7 +66,8 @@ class EventTopic:
             )
         self._topic, self._feeds = topic, feeds
         self._key, self._layout = key, layout
-        self._sender = Sender({"enable.idempotence": "true"}, options, int(options.get("batch.size", BATCH_BYTES)))
+        batch_bytes = int(options.get("batch.size", BATCH_BYTES))
+        self._sender = Sender({"enable.idempotence": "true"}, options, batch_bytes, _AFTER_FAILURE)
 
     def write(self, events: Events) -> None:
         """Hand the events to the producer.

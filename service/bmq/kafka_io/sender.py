@@ -27,6 +27,8 @@ BATCH_BYTES = 262_144
 # The broker decides the limit of a topic; this one is of the client.
 LONGEST_MESSAGE_BYTES = 16_777_216
 
+BATCH_RUNS_AGAIN = "The batch runs again at the next start."
+
 _OPTIONS = {
     "linger.ms": "5",
     "message.max.bytes": str(LONGEST_MESSAGE_BYTES),
@@ -63,10 +65,21 @@ class TooLarge(SetupError):
 
 
 class Sender:
-    """A producer whose errors are explained to a user."""
+    """A producer whose errors are explained to a user.
 
-    def __init__(self, own: dict[str, str], options: Options, batch_bytes: int) -> None:
+    Parameters
+    ----------
+    own : options of this producer; they take precedence over ``options``.
+    options : of a librdkafka client, with `bootstrap.servers`.
+    batch_bytes : the most bytes of a batch of records, unless it has only one.
+    after_failure : the sentence of an error that says what follows if Kafka does not take a message.
+    """
+
+    def __init__(
+        self, own: dict[str, str], options: Options, batch_bytes: int, after_failure: str = BATCH_RUNS_AGAIN
+    ) -> None:
         self._options = options
+        self._after_failure = after_failure
         self._is_transactional = "transactional.id" in own
         self.producer = BlockProducer(_OPTIONS | dict(options) | own | {"batch.size": str(batch_bytes)})
 
@@ -127,15 +140,12 @@ class Sender:
         self.producer.wait_for_cause()
         if not (self._is_transactional and self.producer.failure.error.code() in _FENCED):
             # Without a variable for the error: it would keep the producer alive through its traceback.
-            raise _as_error(self.producer.failure)
+            raise _as_error(self.producer.failure, self._after_failure)
         # The next step of the transaction says so.
 
 
-def _as_error(failure: Failure) -> SetupError:
-    text = (
-        f"Kafka did not take a message for topic {failure.topic!r}: {failure.error.str()}. The batch runs again at the "
-        "next start."
-    )
+def _as_error(failure: Failure, after_failure: str) -> SetupError:
+    text = f"Kafka did not take a message for topic {failure.topic!r}: {failure.error.str()}. {after_failure}"
     if failure.error.code() != KafkaError.MSG_SIZE_TOO_LARGE:
         return SetupError(text)
     error = TooLarge(text)
