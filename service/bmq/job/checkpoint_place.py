@@ -93,8 +93,8 @@ def fitting_file_manager(spark: SparkSession, location: str) -> str | None:
     except Py4JJavaError as error:  # Spark would go on with the plain rename, and say so in a warning
         raise ConfigError(
             f"Checkpoint {location!r} is on a file system ({scheme}) where Hadoop has no rename that replaces a file, "
-            "so a batch that runs again would keep the state of its first try. Use s3a:// for S3, hdfs:// for HDFS, or a "
-            f"file system with a class for fs.AbstractFileSystem.{scheme}.impl."
+            "so a batch that runs again would keep the state of its first try. Use s3a:// for S3, hdfs:// for HDFS, or "
+            f"a file system with a class for fs.AbstractFileSystem.{scheme}.impl."
         ) from error
     return None
 
