@@ -249,8 +249,9 @@ bench-check: $(INSTALLED) ## Measure every claim of bench/bounds.toml (NAMES="ci
 	$(BIN)/python -m bench.check $(NAMES)
 
 .PHONY: schemas
-schemas: $(INSTALLED) ## Write the JSON Schemas of every message
+schemas: $(INSTALLED) ## Write the JSON Schemas of every message, and docs/asyncapi.json of every topic
 	$(BIN)/python -m bmq.wire.schemas
+	$(BIN)/python -m bmq.config.asyncapi > docs/asyncapi.json
 
 .PHONY: reference
 reference: $(INSTALLED) ## Write docs/configuration.md and docs/cli.md from the code
