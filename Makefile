@@ -219,6 +219,10 @@ site: $(SITE)/.installed ## Make the documents a site in .make/site; fails if a 
 conformance: java $(INSTALLED) ## Play a scenario file against the running service (SCENARIOS=path)
 	$(BIN)/python -m tests.conformance $(SCENARIOS)
 
+.PHONY: conformance-tile38
+conformance-tile38: $(INSTALLED) ## Play a scenario file against Tile38 (TILE38=path of its server, SCENARIOS=path)
+	$(BIN)/bmq conformance $(SCENARIOS) --adapter tile38 $(if $(TILE38),--server $(TILE38))
+
 .PHONY: bench-pipeline
 bench-pipeline: java $(INSTALLED) ## Compare with a plain Spark job (SELECT=1: by select queries), or with BASE=revision (SMOKE=1: a small run)
 	$(BIN)/python -m bench.pipeline $(if $(SMOKE),--smoke) $(if $(SELECT),--queries select) $(if $(BASE),--base $(BASE))
