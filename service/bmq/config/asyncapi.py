@@ -57,7 +57,8 @@ def document() -> dict[str, Any]:
             "title": "BMQ",
             "version": _VERSION,
             "description": "Standing queries over Kafka streams. docs/wire-format.md explains the messages, and "
-            "docs/semantics.md says when the service writes them. A topic without a parameter has its default name.",
+            "docs/semantics.md says when the service writes them. A topic without a parameter has its default name, "
+            "and events have the default format.",
             "license": {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"},
         },
         "defaultContentType": _CONTENT_TYPE,

@@ -76,7 +76,7 @@ def test_every_reference_leads_to_a_part_of_the_document() -> None:
 
 
 def test_every_topic_of_the_configuration_has_a_channel_and_an_operation() -> None:
-    not_topics = {"key", "layout", "allowed_output_prefix"}
+    not_topics = {"key", "layout", "allowed_output_prefix", "event_format", "event_source"}
     defaults = {name: field.default for name, field in TopicsSection.model_fields.items() if name not in not_topics}
     addresses = {channel["address"] for channel in DOCUMENT["channels"].values()}
     assert addresses == {topic or "bmq.membership" for topic in defaults.values()} | {"{topic}", "{output_topic}"}
