@@ -9,7 +9,20 @@ from typing import Annotated
 
 import typer
 
-from bmq.cli import capacity, check_ledger, checkpoints, demo, doctor, events, init, package, query, serve, view
+from bmq.cli import (
+    capacity,
+    check_ledger,
+    checkpoints,
+    conformance,
+    demo,
+    doctor,
+    events,
+    init,
+    package,
+    query,
+    serve,
+    view,
+)
 from bmq.cli.failures import Commands
 from bmq.cli.terminal import show_line
 
@@ -30,6 +43,7 @@ app.command("demo")(demo.demo)
 app.command("check-ledger")(check_ledger.check_ledger)
 app.add_typer(checkpoints.app, name="checkpoint")
 app.command("capacity")(capacity.capacity)
+app.command("conformance")(conformance.conformance)
 app.command("package")(package.package)
 app.command("doctor")(doctor.doctor)
 

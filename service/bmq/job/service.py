@@ -315,6 +315,7 @@ def _plan(config: Config, origin: Origin) -> Plan:
         membership_topic=topics.membership,
         events_key=topics.key,
         events_layout=topics.layout,
+        envelope=topics.envelope(),
         client_options=config.kafka.client_options(),
         delivery_id=origin.delivery_id,
         markers_topic=_markers_topic(config),

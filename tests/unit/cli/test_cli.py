@@ -49,6 +49,7 @@ COMMANDS = [
     "checkpoint rescale",
     "checkpoint upgrade",
     "capacity",
+    "conformance",
     "package",
     "doctor",
 ]
