@@ -219,6 +219,10 @@ site: $(SITE)/.installed ## Make the documents a site in .make/site; fails if a 
 conformance: java $(INSTALLED) ## Play a scenario file against the running service (SCENARIOS=path)
 	$(BIN)/python -m tests.conformance $(SCENARIOS)
 
+.PHONY: conformance-tile38
+conformance-tile38: $(INSTALLED) ## Play a scenario file against Tile38 (TILE38=path of its server, SCENARIOS=path)
+	$(BIN)/bmq conformance $(SCENARIOS) --adapter tile38 $(if $(TILE38),--server $(TILE38))
+
 .PHONY: bench-pipeline
 bench-pipeline: java $(INSTALLED) ## Compare with a plain Spark job (SELECT=1: by select queries), or with BASE=revision (SMOKE=1: a small run)
 	$(BIN)/python -m bench.pipeline $(if $(SMOKE),--smoke) $(if $(SELECT),--queries select) $(if $(BASE),--base $(BASE))
@@ -249,8 +253,9 @@ bench-check: $(INSTALLED) ## Measure every claim of bench/bounds.toml (NAMES="ci
 	$(BIN)/python -m bench.check $(NAMES)
 
 .PHONY: schemas
-schemas: $(INSTALLED) ## Write the JSON Schemas of every message
+schemas: $(INSTALLED) ## Write the JSON Schemas of every message, and docs/asyncapi.json of every topic
 	$(BIN)/python -m bmq.wire.schemas
+	$(BIN)/python -m bmq.config.asyncapi > docs/asyncapi.json
 
 .PHONY: reference
 reference: $(INSTALLED) ## Write docs/configuration.md and docs/cli.md from the code

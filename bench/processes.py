@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
-DAEMON = "bmq.job.worker_daemon"
+DAEMONS = {"bmq.job.worker_daemon", "bmq.job.preloaded"}  # where there is the second, the daemon is forked from it
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,14 @@ def _tree(root: int) -> Iterator[tuple[str, Process]]:
     for pid in below & processes.keys():
         process = processes[pid]
         parent = processes.get(process.parent)
-        is_home = parent is not None and _is_nursery(parent)
+        is_home = parent is not None and _is_nursery(parent, processes.get(parent.parent))
         yield "home" if is_home else _name(process), process
 
 
-def _is_nursery(process: Process) -> bool:
-    return DAEMON in process.command and process.session == process.pid
+def _is_nursery(process: Process, parent: Process | None) -> bool:
+    """Whether it was forked, from the daemon, and leads a session: the daemon's own parent has another command."""
+    was_forked = parent is not None and parent.command == process.command
+    return was_forked and bool(DAEMONS & set(process.command)) and process.session == process.pid
 
 
 def _name(process: Process) -> str:

@@ -14,8 +14,9 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Client, Connection
 from pathlib import Path
 
@@ -30,7 +31,8 @@ WATCH_SECONDS = 1.0  # how long a process outlives its owner
 # (15) and that of the run (13), and Spark's name of a socket (43).
 LONGEST_FOLDER = 32
 
-_PAUSE_SECONDS = 0.01
+PAUSE_SECONDS = 0.01
+_STDERR = 2
 
 
 _OWNER_ENDED = "The process that starts the Python workers has ended. The batch runs again with new ones."
@@ -66,12 +68,29 @@ def owner_of_worker() -> int:
 
 
 def has_ended(owner: int) -> bool:
-    """Return whether an owner has ended."""
+    """Return whether an owner has ended. Its parent may not know yet: it may wait for our end of a pipe meanwhile."""
     try:
         os.kill(owner, 0)
     except OSError:  # it is gone, or its number belongs to somebody else's process
         return True
-    return False
+    try:
+        state = Path(f"/proc/{owner}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:  # it has ended just now, or this system has no such files
+        return Path("/proc/self").exists()
+    return state in "ZX"
+
+
+@contextmanager
+def no_return() -> Iterator[None]:
+    """End the process behind the block: what follows is the work of the process from which it was forked."""
+    code = 1
+    try:
+        yield
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
 
 
 def socket_folder() -> str:
@@ -123,8 +142,25 @@ def start_once(module: str, address: str, owner: int) -> None:
             return
         Path(address).unlink(missing_ok=True)  # of a process that was killed
         command = [sys.executable, "-m", module, address, str(owner), str(lock.fileno())]
-        # A session of its own: a signal to the owner's group does not end it in the middle of its work.
-        subprocess.Popen(command, pass_fds=[lock.fileno()], start_new_session=True)
+        subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=_STDERR,
+            pass_fds=[lock.fileno()],
+            env={**os.environ, "PYTHONHASHSEED": "0"},  # as Spark's scripts set it: what is forked from it hashes alike
+            # A session of its own: a signal to the owner's group does not end it in the middle of its work.
+            start_new_session=True,
+        )
+
+
+def is_starting(address: str) -> bool:
+    """Return whether `start_once` has started a process that does not listen at its address yet."""
+    with suppress(FileNotFoundError), open(f"{address}.lock") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def connect(address: str, owner: int, start: Callable[[], None], what: str) -> Connection:
@@ -148,7 +184,7 @@ def connect(address: str, owner: int, start: Callable[[], None], what: str) -> C
         if time.monotonic() > deadline:
             raise SetupError(f"The {what} did not start within {START_SECONDS:.0f} s. Look at the log above.")
         start()
-        time.sleep(_PAUSE_SECONDS)
+        time.sleep(PAUSE_SECONDS)
 
 
 class Door:

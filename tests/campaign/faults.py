@@ -21,7 +21,7 @@ START_TRIES = 5
 TOO_BUSY = "bmq: The machine is too busy"  # a start that did not come as far as the damaged file
 LONGEST_ABSENCE_SECONDS = 300.0  # of the broker; after 120 s the service stops
 MOST_PARTITIONS = 6
-_PARTS = ("service", "jvm", "daemon", "worker", "home", "nursery", "writer")
+_PARTS = ("service", "jvm", "preloaded", "stand-in", "daemon", "worker", "home", "nursery", "writer")
 
 
 def kill_a_part(stage: Stage) -> str:

@@ -149,8 +149,15 @@ class Stage:
         processes = _processes()
         service = self.service.pid
         jvm = [p.pid for p in processes if p.parent == service and "java" in p.command]
-        daemon = [p.pid for p in processes if p.parent in jvm and "worker_daemon" in p.command]
-        forked = [p for p in processes if p.parent in daemon and "worker_daemon" in p.command]
+        stand_in = [p.pid for p in processes if p.parent in jvm and "worker_daemon" in p.command]
+        preloaded = [p for p in processes if f"/preloaded-{service} " in p.command]
+        loading = [p.pid for p in preloaded if p.parent == service]
+        # One that stands in for a daemon forks nothing; without the preloaded process it is the daemon itself.
+        daemon = [
+            p.pid for p in preloaded if p.session in loading and p.pid not in loading and p.parent in (*loading, 1)
+        ]
+        daemon = daemon or stand_in
+        forked = [p for p in processes if p.parent in daemon]
         # After a kill, others than the daemon start the next nursery or writer; its address has the daemon's number.
         of_daemon = {what: tuple(f"/{what}-{pid} " for pid in daemon) for what in ("nursery", "writer")}
         found = {
@@ -161,6 +168,8 @@ class Stage:
         return {
             "service": [service],
             "jvm": jvm,
+            "preloaded": loading,
+            "stand-in": [pid for pid in stand_in if pid not in daemon],
             "daemon": daemon,
             "worker": [p.pid for p in forked if p.session != p.pid],
             "nursery": nursery,

@@ -14,14 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bmq.conformance.play import Outcome, play
+from bmq.conformance.scenario import Scenario, all_feeds
 from bmq.kafka_io.topics import Topics
 from tests.brokers import wait_until
 from tests.cluster.batches import batch_seconds, batch_under_way, committed_at
 from tests.cluster.standalone import Cluster
 from tests.cluster.submitted import Archives, SubmittedService
 from tests.conformance.kafka_backend import KafkaBackend
-from tests.conformance.play import Outcome, play
-from tests.conformance.scenario import Scenario, all_feeds
 from tests.conformance.service import topic_names, write_config
 from tests.spark.test_restarts import FEEDS, Run
 

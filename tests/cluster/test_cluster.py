@@ -10,10 +10,10 @@ from typing import Any
 import numpy
 import pytest
 
+from bmq.conformance.scenario import Restart, Scenario, load
 from tests.cluster.standalone import Cluster
 from tests.cluster.story import Story
 from tests.cluster.submitted import Archives
-from tests.conformance.scenario import Restart, Scenario, load
 from tests.ledger_check import must_be_whole
 from tests.spark import joins_by_hand
 from tests.spark.test_restarts import QUERIES, events_of

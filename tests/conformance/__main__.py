@@ -10,12 +10,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from bmq.conformance.play import Outcome, play
+from bmq.conformance.scenario import Scenario, load
 from bmq.errors import ServiceError
 from tests.brokers import running_broker
 from tests.conformance.kafka_backend import running_service
-from tests.conformance.play import Outcome, play
 from tests.conformance.pure_backend import PureBackend
-from tests.conformance.scenario import Scenario, load
 from tests.conformance.service import ServiceFailed
 
 

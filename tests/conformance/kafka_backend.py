@@ -16,10 +16,10 @@ from confluent_kafka import KafkaError, Message
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 
+from bmq.conformance.play import ControlRecord, Seen
+from bmq.conformance.scenario import Scenario, all_feeds, with_topic
 from bmq.kafka_io.connect import producer
 from bmq.kafka_io.topics import Topics
-from tests.conformance.play import ControlRecord, Seen
-from tests.conformance.scenario import Scenario, all_feeds, with_topic
 from tests.conformance.service import Service, ServiceFailed, topic_names, write_config
 from tests.ledger_check import read_ledger
 

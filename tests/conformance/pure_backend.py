@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bmq.config import load_config
-from tests.conformance.play import ControlRecord, Seen
-from tests.conformance.scenario import BASE_MS, Scenario, all_feeds, with_topic
+from bmq.conformance.play import ControlRecord, Seen
+from bmq.conformance.scenario import BASE_MS, Scenario, all_feeds, with_topic
 from tests.conformance.service import write_config
 from tests.pure_service import PureService
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from bmq.config import load_config
+from bmq.conformance.scenario import ATTRIBUTE, Json
 from bmq.errors import ConfigError
-from tests.conformance.scenario import Json
 
 # Seconds. On two idle cores a start takes 20, of which Spark's JVM is most, and a batch one or two. On cores
 # that others use as well, a start has taken 80, and the end of a batch of 600 feeds more than 60.
@@ -68,7 +68,7 @@ def _can_serve(folder: Path, name: str, options: Json) -> bool:
 
 
 def _feed_table(topic: str, options: Json) -> Json:
-    return {"topic": topic, "stream_id": "id", "event_time": "ts", "attributes": ["group"], **options}
+    return {"topic": topic, "stream_id": "id", "event_time": "ts", "attributes": [ATTRIBUTE], **options}
 
 
 def toml_text(tables: Mapping[str, Json]) -> str:

@@ -191,3 +191,17 @@ def test_an_event_that_kafka_does_not_take_ends_the_run(place: Place) -> None:
     assert f"Kafka did not take a message for topic {place.events!r}" in result.stderr
     assert "name a new --out-topic" in result.stderr
     assert "next start" not in result.stderr
+
+
+def test_the_messages_have_the_form_of_the_configuration(place: Place) -> None:
+    text = Path("bmq.toml").read_text()
+    form = '[topics]\nlayout = "reading"\nevent_format = "cloudevents-structured"\nevent_source = "/here"\n'
+    Path("bmq.toml").write_text(text.replace("[topics]\n", form))
+    place.send(history()[:60])
+
+    result = place.run("backtest", "--out-topic", place.events)
+
+    assert result.exit_code == 0, result.output
+    messages = [json.loads(record.value) for record in read_all(place.servers, place.events)]
+    assert {message["source"] for message in messages} == {"/here"}
+    assert any("entered" in message["data"] or "left" in message["data"] for message in messages)

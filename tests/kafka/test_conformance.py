@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from bmq.conformance.play import Outcome, play
+from bmq.conformance.scenario import load
 from tests.conformance.kafka_backend import running_service
-from tests.conformance.play import Outcome, play
-from tests.conformance.scenario import load
 
 FOLDER = Path(__file__).parents[1] / "scenarios"
 GIVEN = load(FOLDER / "given.jsonl")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cloudevents.core.bindings.kafka import KafkaMessage, from_kafka_event
 from confluent_kafka import Producer
 from kafka.consumer.fetcher import ConsumerRecord
 
@@ -52,12 +53,25 @@ def reading(x: float, seconds: int) -> str:
     return json.dumps({"id": "a", "ts": seconds * 1000, "x": x})
 
 
+def cloud_event(record: ConsumerRecord, source: str) -> dict[str, Any]:
+    """Return the event in a record, as the SDK of CloudEvents reads it; its attributes must be those of the event."""
+    found = from_kafka_event(KafkaMessage(dict(record.headers), record.key, record.value))
+    event, time = found.get_data(), found.get_time()
+    assert isinstance(event, dict)
+    assert time is not None
+    assert (found.get_source(), found.get_datacontenttype()) == (source, "application/json")
+    assert (found.get_id(), found.get_type()) == (event["event_id"], f"bmq.{event['kind']}")
+    assert round(time.timestamp() * 1000) == event["event_time"]
+    return event
+
+
 def test_a_new_checkpoint_rebuilds_the_queries_and_says_the_same_events(bootstrap_servers: str, tmp_path: Path) -> None:
     world = Started(tmp_path, bootstrap_servers)
     control, line = world.names["control"], f"{world.run}-line"
     feeds: dict[str, dict[str, Any]] = {"line": {"dimensions": ["x"], "event_time_unit": "ms"}}
 
-    service = world.start(feeds)
+    binary = 'event_format = "cloudevents-binary"\nevent_source = "/binary"'
+    service = world.start(feeds, binary)
     try:
         world.send(control, ("kept", border("line")), ("gone", border("line")), ("gone", None))
         service.wait_for({control: 3})
@@ -66,7 +80,7 @@ def test_a_new_checkpoint_rebuilds_the_queries_and_says_the_same_events(bootstra
         # A feed may be added to a checkpoint; its readings then count from the beginning of its topic.
         service.stop()
         feeds["sheet"] = feeds["line"] | {"stream_id": "@key", "format": "csv", "attributes": []}
-        service = world.start(feeds)
+        service = world.start(feeds, binary)
         world.send(control, ("sheet", border("sheet")))
         service.wait_for({control: 4})
         world.send(f"{world.run}-sheet", ("b", "1000,5"))
@@ -78,7 +92,8 @@ def test_a_new_checkpoint_rebuilds_the_queries_and_says_the_same_events(bootstra
         n_replies = len(world.records("replies"))
 
         shutil.rmtree(tmp_path / "checkpoint")
-        service = world.start(feeds, topics='layout = "reading"')
+        structured = 'event_format = "cloudevents-structured"\nevent_source = "/structured"'
+        service = world.start(feeds, f'layout = "reading"\n{structured}')
         service.wait_for({control: 4, line: 2, f"{world.run}-sheet": 1})
         service.stop()
     finally:
@@ -91,6 +106,7 @@ def test_a_new_checkpoint_rebuilds_the_queries_and_says_the_same_events(bootstra
         headers = dict(record.headers)
         assert headers["event_id"].decode() == event["event_id"]
         assert (headers["kind"], headers["query_id"].decode()) == (b"border", event["query_id"])
+        assert cloud_event(record, "/binary") == event
     assert [json.loads(record.value)["sign"] for record in first] == ["+", "-", "+"]
 
     # The rebuilt service answers for what stands, and not for the tombstone of a query that it never knew.
@@ -102,7 +118,7 @@ def test_a_new_checkpoint_rebuilds_the_queries_and_says_the_same_events(bootstra
     assert all(answer["status"] != "rejected" for answer in answers)
     assert set(answers[0]["feed_offsets"]) == {"line", "sheet"}
 
-    again = [json.loads(record.value) for record in by_key(world.records("events")[len(first) :])]
+    again = [cloud_event(record, "/structured") for record in by_key(world.records("events")[len(first) :])]
     assert [(event["entered"], event["left"]) for event in again] == [(["kept"], []), ([], ["kept"]), (["sheet"], [])]
 
 

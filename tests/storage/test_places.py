@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from bmq.broker.ports import HOST, free_ports
 from bmq.errors import ConfigError
 from bmq.job.checkpoint import CheckpointFolder, Origin
-from bmq.job.checkpoint_place import ABORTABLE, FILE_MANAGER, use_fitting_file_manager
+from bmq.job.checkpoint_place import ABORTABLE, FILE_MANAGER, fitting_file_manager, use_file_manager
 from bmq.job.session import make_session
 from tests.storage.remote_service import write_defaults
 from tests.storage.servers import S3, Server
@@ -26,9 +26,9 @@ def spark(s3: S3, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSes
     folder = tmp_path_factory.mktemp("spark-conf")
     (silent,) = free_ports(1)
     gone = {"endpoint": f"http://{HOST}:{silent}", "attempts.maximum": "1", "retry.limit": "0"}
-    write_defaults(
-        folder, s3.settings | {f"spark.hadoop.fs.s3a.bucket.gone.{name}": value for name, value in gone.items()}
-    )
+    of_s3 = {"spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem"}  # as many set it, for old addresses
+    of_gone = {f"spark.hadoop.fs.s3a.bucket.gone.{name}": value for name, value in gone.items()}
+    write_defaults(folder, s3.settings | of_s3 | of_gone)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_CONF_DIR", str(folder))
         session = make_session(2)
@@ -67,27 +67,23 @@ def written_twice(spark: SparkSession, folder: str) -> str:
 
 
 def test_a_file_that_is_written_again_has_its_new_content(spark: SparkSession, usual: str, server: Server) -> None:
-    use_fitting_file_manager(spark, server.uri("fitting"))
+    use_file_manager(spark, fitting_file_manager(spark, server.uri("fitting")))
 
     assert written_twice(spark, server.uri("fitting")) == "second"
 
 
 def test_the_class_for_this_machine_keeps_the_old_content(spark: SparkSession, usual: str, server: Server) -> None:
-    """The reason for `use_fitting_file_manager`: if Spark mends it, that function may go."""
+    """The reason for `fitting_file_manager`: if Spark mends it, that function may go."""
     assert written_twice(spark, server.uri("usual")) == "first"
 
 
 def test_a_checkpoint_of_this_machine_keeps_its_class(spark: SparkSession, usual: str, tmp_path: Path) -> None:
-    use_fitting_file_manager(spark, str(tmp_path))
-    use_fitting_file_manager(spark, tmp_path.as_uri())
-
-    assert spark.conf.get(FILE_MANAGER) == usual
+    assert fitting_file_manager(spark, str(tmp_path)) == usual
+    assert fitting_file_manager(spark, tmp_path.as_uri()) == usual
 
 
 def test_s3a_uploads_in_place_of_a_rename(spark: SparkSession, usual: str, s3: S3) -> None:
-    use_fitting_file_manager(spark, s3.uri("any"))
-
-    assert spark.conf.get(FILE_MANAGER) == ABORTABLE
+    assert fitting_file_manager(spark, s3.uri("any")) == ABORTABLE
 
 
 def test_spark_submit_may_not_choose_the_class_for_this_machine(
@@ -96,7 +92,14 @@ def test_spark_submit_may_not_choose_the_class_for_this_machine(
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")  # as spark-submit sets it
 
     with pytest.raises(ConfigError, match=r"keeps the old content .* Leave the option out"):
-        use_fitting_file_manager(spark, server.uri("any"))
+        fitting_file_manager(spark, server.uri("any"))
+
+
+def test_a_file_system_without_a_rename_that_replaces_is_refused(spark: SparkSession, usual: str, s3: S3) -> None:
+    location = s3.uri("any").replace("s3a://", "s3://")
+
+    with pytest.raises(ConfigError, match=rf"'{location}' is on a file system \(s3\) .* Use s3a:// for S3"):
+        fitting_file_manager(spark, location)
 
 
 def test_a_class_that_spark_submit_chooses_stays(
@@ -106,9 +109,7 @@ def test_a_class_that_spark_submit_chooses_stays(
     spark.conf.set(FILE_MANAGER, chosen)
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
 
-    use_fitting_file_manager(spark, s3.uri("any"))
-
-    assert spark.conf.get(FILE_MANAGER) == chosen
+    assert fitting_file_manager(spark, s3.uri("any")) == chosen
 
 
 def test_the_binding_is_read_back(spark: SparkSession, server: Server) -> None:

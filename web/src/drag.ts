@@ -2,7 +2,9 @@
 
 const FIRST_PIXELS = 3; // a hand moves a little in a click
 
+// Only the first button drags. `done` is not called where the browser takes the pointer away, for a scroll or a gesture.
 export function follow(down: PointerEvent, move: (event: PointerEvent) => void, done: () => void = () => undefined): void {
+  if (down.button !== 0) return;
   let isDrag = false;
   const moved = (event: PointerEvent): void => {
     if (event.pointerId !== down.pointerId) return;
@@ -14,7 +16,7 @@ export function follow(down: PointerEvent, move: (event: PointerEvent) => void, 
     window.removeEventListener("pointermove", moved);
     window.removeEventListener("pointerup", ended);
     window.removeEventListener("pointercancel", ended);
-    done();
+    if (event.type === "pointerup") done();
   };
   window.addEventListener("pointermove", moved);
   window.addEventListener("pointerup", ended);

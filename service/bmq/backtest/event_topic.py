@@ -5,6 +5,7 @@ of real events read. Delivery is at least once. If the run fails, the events bef
 """
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from bmq.kafka_io.topics import Topics
 from bmq.library.local_shard import Events
 from bmq.monitor.crossing_batches import cut_crossings
 from bmq.records import Crossings, Feed
+from bmq.wire.cloud_events import CloudEvents
 from bmq.wire.event_messages import render_crossings
 from bmq.wire.outgoing import MESSAGE_SCHEMA
 
@@ -23,6 +25,15 @@ PIECE_ROWS = 20_000  # events that are rendered at once: some megabytes
 _AFTER_FAILURE = (
     "The topic holds the events before it. Make room, or allow larger messages, and name a new --out-topic."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class MessageForm:
+    """How an event is a message: the options of `[topics]` in the configuration; see `render_crossings`."""
+
+    key: Literal["stream_id", "query_id"]
+    layout: Literal["crossing", "reading"]
+    envelope: CloudEvents | None
 
 
 class EventTopic:
@@ -34,7 +45,7 @@ class EventTopic:
     feeds : of the replay.
     options : of a librdkafka client, with `bootstrap.servers`.
     used : topics that the service or the replay uses for something else.
-    key, layout : of the messages, as in the configuration.
+    form : of the messages.
 
     Raises
     ------
@@ -50,8 +61,7 @@ class EventTopic:
         feeds: Mapping[str, Feed],
         options: Options,
         used: Collection[str],
-        key: Literal["stream_id", "query_id"],
-        layout: Literal["crossing", "reading"],
+        form: MessageForm,
     ) -> None:
         if topic in used:
             raise ServiceError(
@@ -65,7 +75,7 @@ class EventTopic:
                 "Name another one, or delete this one."
             )
         self._topic, self._feeds = topic, feeds
-        self._key, self._layout = key, layout
+        self._form = form
         batch_bytes = int(options.get("batch.size", BATCH_BYTES))
         self._sender = Sender({"enable.idempotence": "true"}, options, batch_bytes, _AFTER_FAILURE)
 
@@ -97,5 +107,12 @@ class EventTopic:
             assert isinstance(some, Crossings)  # a backtest of one feed has no joins
             for piece in cut_crossings(some, PIECE_ROWS):
                 feed = self._feeds[piece.feed]
-                messages = render_crossings(piece, feed, topic=self._topic, key=self._key, layout=self._layout)
+                messages = render_crossings(
+                    piece,
+                    feed,
+                    topic=self._topic,
+                    key=self._form.key,
+                    layout=self._form.layout,
+                    envelope=self._form.envelope,
+                )
                 yield messages.set_column(0, MESSAGE_SCHEMA.field(0), pa.repeat(self._topic, messages.num_rows))

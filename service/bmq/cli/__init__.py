@@ -14,6 +14,7 @@ from bmq.cli import (
     capacity,
     check_ledger,
     checkpoints,
+    conformance,
     demo,
     doctor,
     events,
@@ -46,6 +47,7 @@ app.command("demo")(demo.demo)
 app.command("check-ledger")(check_ledger.check_ledger)
 app.add_typer(checkpoints.app, name="checkpoint")
 app.command("capacity")(capacity.capacity)
+app.command("conformance")(conformance.conformance)
 app.command("package")(package.package)
 app.command("doctor")(doctor.doctor)
 

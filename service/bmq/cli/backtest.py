@@ -106,13 +106,14 @@ def _sinks(
     feeds = history.installation.feeds
     sinks: list[Sink] = []
     if out_topic is not None:
-        from bmq.backtest.event_topic import EventTopic
+        from bmq.backtest.event_topic import EventTopic, MessageForm
 
         assert target.config is not None  # find_history refuses it
         topics = target.topics
         of_feeds = {feed.topic for feed in (*target.config.feed_records().values(), *feeds.values())}
         used = {topics.events, *topics.reserved(), *of_feeds}
-        sinks.append(EventTopic(out_topic, feeds, target.options(), used, topics.key, topics.layout))
+        form = MessageForm(topics.key, topics.layout, topics.envelope())
+        sinks.append(EventTopic(out_topic, feeds, target.options(), used, form))
     if out is not None:
         from bmq.backtest.event_files import EventFile
 

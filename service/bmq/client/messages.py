@@ -239,6 +239,13 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.stream_id} since {_moment(self.since)}, entered at {_value_text(self.value)}"
 
 
+class _CloudEvent(msgspec.Struct, frozen=True):
+    """An event with the envelope of CloudEvents, in the structured mode."""
+
+    specversion: str
+    data: msgspec.Raw
+
+
 def _value_text(value: Mapping[str, float]) -> str:
     return ", ".join(f"{dimension}={number:.10g}" for dimension, number in value.items())
 
@@ -256,6 +263,7 @@ def _moment(epoch_ms: int) -> str:
 
 
 _reply_decoder = msgspec.json.Decoder(ReplyMessage)
+_cloud_event_decoder = msgspec.json.Decoder(_CloudEvent)
 _event_decoder = msgspec.json.Decoder(Event)
 _join_event_decoder = msgspec.json.Decoder(JoinEvent)
 _member_decoder = msgspec.json.Decoder(Member)
@@ -271,7 +279,17 @@ def read_reply(value: bytes) -> ReplyMessage | None:
 
 
 def read_event(value: bytes) -> Event | JoinEvent | None:
-    """Return the event, or None if the record is not an event of the service."""
+    """Return the event, with or without the envelope of CloudEvents; None: the record is not an event."""
+    event = _read_bare_event(value)
+    if event is not None:
+        return event
+    try:
+        return _read_bare_event(_cloud_event_decoder.decode(value).data)
+    except _UNREADABLE:
+        return None
+
+
+def _read_bare_event(value: bytes | msgspec.Raw) -> Event | JoinEvent | None:
     try:
         return _event_decoder.decode(value)
     except _UNREADABLE:

@@ -20,10 +20,12 @@ from pydantic import (
 
 from bmq import records
 from bmq.records.plane import PLANE
+from bmq.wire.cloud_events import CloudEvents
 from bmq.wire.durations import read_duration, read_positive_duration
 
 # Kafka's own rule (org.apache.kafka.common.internals.Topic).
 _TOPIC = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
+_URI_REFERENCE = re.compile(r"(?:[a-zA-Z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9a-fA-F]{2})+")  # RFC 3986
 _OFF = "off"
 SHORTEST_BATCH_TIMEOUT_MS = 30_000
 _TRIGGER = re.compile(r"\d+ seconds?|available_now")
@@ -33,6 +35,15 @@ def _topic(name: str) -> str:
     if not _TOPIC.fullmatch(name):
         raise ValueError("a topic has 1 to 249 of the characters a-z A-Z 0-9 . _ -; choose such a name")
     return name
+
+
+def _source(text: str) -> str:
+    if not _URI_REFERENCE.fullmatch(text):
+        raise ValueError(
+            "a source is a URI reference: one or more of a-z A-Z 0-9 and -._~:/?#[]@!$&'()*+,;=%, without spaces; "
+            'write such a one, such as "/bmq/berlin"'
+        )
+    return text
 
 
 def _whole(value: object) -> object:
@@ -86,6 +97,7 @@ def _later(refused: object) -> AfterValidator:
 
 
 Topic = Annotated[str, AfterValidator(_topic)]
+Source = Annotated[str, AfterValidator(_source)]
 FieldName = Annotated[str, Field(min_length=1)]
 Whole = Annotated[int, BeforeValidator(_whole)]
 _DURATION = WithJsonSchema({"type": "string", "format": "duration"})  # so that the reference shows this type
@@ -125,11 +137,25 @@ class TopicsSection(Section):
     """What the `output_topic` of a query must begin with."""
     layout: Literal["crossing", "reading"] = "crossing"
     """`crossing`: one event a crossing. `reading`: one event a reading that crossed anything."""
+    event_format: Literal["json", "cloudevents-binary", "cloudevents-structured"] = "json"
+    """How an event is a record: as JSON, or as a [CloudEvent](wire-format.md#cloudevents) in one of the two modes."""
+    event_source: Source = "/bmq"
+    """The attribute `source` of CloudEvents, a URI reference. Give each installation its own."""
 
     def reserved(self) -> frozenset[str]:
         """Return the topics that no query may write to, because the service reads them or replies on them."""
         named = (self.control, self.clock, self.replies, self.dead_letter, self.markers, self.membership)
         return frozenset(topic for topic in named if topic is not None)
+
+    def envelope(self) -> CloudEvents | None:
+        """Return the envelope of the events; None: they have none."""
+        match self.event_format:
+            case "json":
+                return None
+            case "cloudevents-binary":
+                return CloudEvents("binary", self.event_source)
+            case "cloudevents-structured":
+                return CloudEvents("structured", self.event_source)
 
     @model_validator(mode="after")
     def _key_fits_layout(self) -> Self:

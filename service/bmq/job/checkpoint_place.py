@@ -61,28 +61,47 @@ def out_of_reach(location: str, error: Py4JJavaError) -> ConfigError:
     )
 
 
-def use_fitting_file_manager(spark: SparkSession, location: str) -> None:
-    """Let the streaming queries that start from now on write files as fits the file system of the checkpoint.
+def fitting_file_manager(spark: SparkSession, location: str) -> str | None:
+    """Return the class that writes files as fits the file system of a checkpoint; None: the one that Spark chooses.
 
     Under spark-submit a class that its options name stays.
 
     Raises
     ------
-    ConfigError : the options of spark-submit name the class for local files, and the checkpoint is elsewhere.
+    ConfigError : the options of spark-submit name the class for local files, and the checkpoint is elsewhere; or Hadoop
+        cannot rename there with the option to replace.
     """
     scheme = file_system_of(spark, location).getUri().getScheme()
+    set_now = spark.conf.get(FILE_MANAGER, None)
     if scheme == "file":
-        return
-    given = spark.conf.get(FILE_MANAGER, None) if is_submitted() else None
-    if given is not None:
-        if given.endswith(f".{_BY_PLAIN_RENAME}"):
+        return set_now
+    if is_submitted() and set_now is not None:
+        if set_now.endswith(f".{_BY_PLAIN_RENAME}"):
             raise ConfigError(
-                f"{FILE_MANAGER} is {given}, and on {scheme} that class keeps the old content of a file that is "
+                f"{FILE_MANAGER} is {set_now}, and on {scheme} that class keeps the old content of a file that is "
                 "written again. Leave the option out: the service chooses a class that fits."
             )
-        return
+        return set_now
     jvm: Any = spark._jvm
     if scheme == "s3a" and jvm.org.apache.spark.util.Utils.classIsLoadable(ABORTABLE):
-        spark.conf.set(FILE_MANAGER, ABORTABLE)
-    else:
+        return ABORTABLE
+    context: Any = spark._jsc
+    try:
+        jvm.org.apache.hadoop.fs.FileContext.getFileContext(
+            jvm.org.apache.hadoop.fs.Path(location).toUri(), context.hadoopConfiguration()
+        )
+    except Py4JJavaError as error:  # Spark would go on with the plain rename, and say so in a warning
+        raise ConfigError(
+            f"Checkpoint {location!r} is on a file system ({scheme}) where Hadoop has no rename that replaces a file, "
+            "so a batch that runs again would keep the state of its first try. Use s3a:// for S3, hdfs:// for HDFS, or "
+            f"a file system with a class for fs.AbstractFileSystem.{scheme}.impl."
+        ) from error
+    return None
+
+
+def use_file_manager(spark: SparkSession, manager: str | None) -> None:
+    """Let the streaming queries that start from now on write files by a class; None: by the one that Spark chooses."""
+    if manager is None:
         spark.conf.unset(FILE_MANAGER)
+    else:
+        spark.conf.set(FILE_MANAGER, manager)

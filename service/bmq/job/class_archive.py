@@ -1,6 +1,6 @@
 """Where the classes of Spark's JVM are archived on this machine. `job.archiving` writes the archive.
 
-    <cache>/archives/<key>.jsa     the key is a digest of name, size and time of Java's file and of each jar
+    <cache>/archives/<key>.jsa     the key is a digest of SPARK_HOME, and of name, size, time of Java and each jar
 
 Until its first batch has run, Spark loads some fifteen thousand classes. To read and check them is half of the
 processor time of a start. HotSpot can write them into an archive (application class-data sharing), and a JVM with the
@@ -16,6 +16,7 @@ from bmq.broker.ivy import pyspark_jars
 from bmq.broker.jars import spark_jars
 from bmq.broker.java import find_java
 from bmq.folders import cache_folder
+from bmq.job.spark_home import spark_home
 
 # Without them, a JVM prints lines of warning for an archive that does not fit, and when it writes one.
 QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
@@ -30,7 +31,7 @@ def class_archive() -> Path:
     """
     files = [find_java().resolve(), *sorted(pyspark_jars().glob("*.jar")), *spark_jars()]
     found = [f"{file} {(status := file.stat()).st_size} {int(status.st_mtime)}" for file in files]
-    key = hashlib.sha256("\n".join(found).encode()).hexdigest()[:16]
+    key = hashlib.sha256("\n".join([str(spark_home()), *found]).encode()).hexdigest()[:16]
     return cache_folder() / "archives" / f"{key}.jsa"
 
 

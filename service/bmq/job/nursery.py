@@ -10,12 +10,11 @@ import logging
 import os
 import signal
 import sys
-import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.connection import Connection
 
-from bmq.owned_process import WATCH_SECONDS, Door, address_of
+from bmq.owned_process import WATCH_SECONDS, Door, address_of, no_return
 
 Serve = Callable[[Door], None]  # what a home does
 
@@ -26,7 +25,7 @@ def fork_nursery(owner: int, serve: Serve) -> None:
     """Fork the nursery of this process, its owner; it listens when this returns."""
     door = Door(nursery_address(owner), owner)
     if os.fork() == 0:
-        with _no_return():
+        with no_return():
             _become_a_server()
             Nursery(owner, door, serve).run()
     door.close()
@@ -70,7 +69,7 @@ class Nursery:
         door = Door(home_address(self._owner, shard), self._owner)
         home = os.fork()
         if home == 0:
-            with _no_return():
+            with no_return():
                 self._door.close()
                 connection.close()
                 self._serve(door)
@@ -91,19 +90,6 @@ class Nursery:
                         shard,
                         how,
                     )
-
-
-@contextmanager
-def _no_return() -> Iterator[None]:
-    """End the process behind the block: what follows is the work of the process from which it was forked."""
-    code = 1
-    try:
-        yield
-        code = 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(code)
 
 
 def _become_a_server() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from bmq.records import Feed, Installation
+from bmq.wire.cloud_events import CloudEvents
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Plan:
     client_options : options of the Kafka clients of the tasks.
     delivery_id : begins the transactional ids and groups of the checkpoint.
     markers_topic : the topic of the marks of written batches; None: delivery is at least once.
+    envelope : of the events; None: the events as they are.
     frames_folder : the folder of large frames (`job.frame_files`); None: the tasks may be on several machines.
     """
 
@@ -47,6 +49,7 @@ class Plan:
     delivery_id: str
     markers_topic: str | None
     frames_folder: Path | None = None
+    envelope: CloudEvents | None = None
 
     @property
     def n_shards(self) -> int:

@@ -2,7 +2,8 @@
 
 The first batch of a streaming query loads some ten thousand classes of the JVM and RocksDB, and starts Python
 processes. That took ten seconds, in which readings waited. So a streaming query of the same plan, with a temporary
-checkpoint, runs before the real one. It reads no topic, and it writes nothing to Kafka.
+checkpoint, runs before the real one. It reads no topic, and it writes nothing to Kafka. Readings that are there already
+would only wait longer: then there is no rehearsal.
 """
 
 import tempfile
@@ -13,10 +14,34 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from bmq.job.checkpoint import last_position
 from bmq.job.pipeline import start_query
 from bmq.job.plan import Plan
 from bmq.job.session import start_worker_daemons, temporary_folder
 from bmq.job.source.rehearsal_source import NAME, rehearsal_source
+from bmq.kafka_io.topics import Topics
+
+
+def readings_wait(plan: Plan, topics: Topics, folder: Path | None) -> bool:
+    """Return whether a feed has readings that no batch has read.
+
+    Parameters
+    ----------
+    folder : of the checkpoint; None: it is on another file system, and False is returned, because nobody has looked.
+
+    Raises
+    ------
+    StateError : a file of the checkpoint is damaged.
+    """
+    if folder is None:
+        return False
+    reached = last_position(folder).offsets
+    ends = topics.end_offsets([feed.topic for feed in plan.feeds.values()])
+    return any(
+        end > reached.get(feed.topic, plan.start_offsets[name]).get(partition, 0)
+        for name, feed in plan.feeds.items()
+        for partition, end in ends[feed.topic].items()
+    )
 
 
 def rehearse(spark: SparkSession, plan: Plan) -> None:

@@ -166,7 +166,7 @@ def render_events(plan: Plan, result: ShardResult, longest: int = LONGEST_LIST_B
         yield from _render_crossings(plan, crossings, longest)
     for pairs in result.pairs:
         for piece in cut_pairs(pairs, PIECE_ROWS):
-            yield render_pairs(piece, plan.feeds, topic=plan.events_topic, key=plan.events_key)
+            yield render_pairs(piece, plan.feeds, topic=plan.events_topic, key=plan.events_key, envelope=plan.envelope)
 
 
 def _render_crossings(plan: Plan, crossings: Crossings, longest: int) -> Iterator[pa.RecordBatch]:
@@ -179,6 +179,7 @@ def _render_crossings(plan: Plan, crossings: Crossings, longest: int) -> Iterato
             key=plan.events_key,
             layout=plan.events_layout,
             longest=longest,
+            envelope=plan.envelope,
         )
         if plan.membership_topic is not None:
             members = render_membership(piece, feed, topic=plan.membership_topic)

@@ -18,15 +18,16 @@ from pyspark.sql.streaming.query import StreamingQuery
 from bmq.config import Config
 from bmq.errors import ConfigError
 from bmq.job.checkpoint import FILE, CheckpointFolder, Origin, bound_options, must_fit, new_delivery_id
-from bmq.job.checkpoint_place import folder_of, use_fitting_file_manager
+from bmq.job.checkpoint_place import fitting_file_manager, folder_of, use_file_manager
 from bmq.job.executors import ExecutorWatch
 from bmq.job.failed_query import JobFailed, explained
 from bmq.job.idle import ClockWriter, IdleFeeds
 from bmq.job.moved_checkpoint import follow_move
 from bmq.job.pipeline import start_pipeline
 from bmq.job.plan import Plan
+from bmq.job.preloaded import start_loading
 from bmq.job.progress import ProgressListener
-from bmq.job.rehearsal import rehearse
+from bmq.job.rehearsal import readings_wait, rehearse
 from bmq.job.session import end_jvm, is_submitted, make_session, start_worker_daemons, temporary_folder
 from bmq.job.shards import shard_keys
 from bmq.job.watchdog import BrokerWatch, Watchdog
@@ -77,8 +78,7 @@ class Service:
         1. Create the missing topics.
         2. Start Spark.
         3. Bind a new checkpoint to the configuration, or check that an old one fits it.
-        4. Start the daemons of the Python workers, which load the kernels; on one machine, rehearse if readings will
-           come later.
+        4. Start the daemons of the Python workers, with the kernels; on one machine, rehearse unless readings wait.
         5. Serve the metrics, then start the streaming query.
         6. Start the threads that look after it, and the writer that advances the clocks of silent feeds.
 
@@ -88,6 +88,8 @@ class Service:
         """
         config = self._config
         _must_leave_workers_to_spark_submit(config)
+        if not is_submitted():
+            start_loading()  # it takes as long as the steps up to 3
         feeds = config.feed_records()
         topics = Topics(config.kafka.client_options())
         made = topics.create_missing(  # 1
@@ -106,12 +108,13 @@ class Service:
         with explained(f"{config.job.checkpoint}/{FILE}"):  # 3
             origin = _bind(CheckpointFolder(spark, config.job.checkpoint), config, topics)
             folder = folder_of(spark, config.job.checkpoint)
+            file_manager = fitting_file_manager(spark, config.job.checkpoint)
             if folder is not None and follow_move(folder):
                 _log.info("Checkpoint %s was made at another place. Spark's files name this one now.", folder)
         plan = _plan(config, origin)
         _log.info("Loading the kernels. The first time they are compiled, which takes some minutes.")
         with explained():  # 4
-            if is_submitted() or config.job.trigger == "available_now":
+            if is_submitted() or config.job.trigger == "available_now" or readings_wait(plan, topics, folder):
                 # Before the watchdog begins: an executor without the compiled kernels takes minutes.
                 start_worker_daemons(spark)
             else:
@@ -123,7 +126,7 @@ class Service:
         idle_feeds = _idle_feeds(config)
         self._listener = ProgressListener(self.metrics, plan, idle_feeds)
         self._listener.register(spark)
-        use_fitting_file_manager(spark, config.job.checkpoint)  # after the rehearsal, which is on this machine
+        use_file_manager(spark, file_manager)  # after the rehearsal, which is on this machine
         with explained(f"{config.job.checkpoint}/metadata"):
             streaming_query = self.streaming_query = start_pipeline(spark, config, origin, plan)
         self.metrics.health.begun()
@@ -312,6 +315,7 @@ def _plan(config: Config, origin: Origin) -> Plan:
         membership_topic=topics.membership,
         events_key=topics.key,
         events_layout=topics.layout,
+        envelope=topics.envelope(),
         client_options=config.kafka.client_options(),
         delivery_id=origin.delivery_id,
         markers_topic=_markers_topic(config),

@@ -26,6 +26,7 @@ from bmq.broker.java import find_java
 from bmq.job.class_archive import archive_options
 from bmq.job.jvm_log import JvmLog
 from bmq.job.run_folder import RunFolder
+from bmq.job.spark_home import spark_home_set
 from bmq.owned_process import socket_folder
 
 # Records that a decode task passes to Python at once. The columns of this many fit into the processor's cache: 200,000
@@ -162,7 +163,8 @@ def _start_jvm(conf: SparkConf) -> None:
     """Start the JVM and its context. What it prints comes into the service's log."""
     log = _jvm_log()
     try:
-        gateway = launch_gateway(conf, {"stderr": log.write_end})  # type: ignore[no-untyped-call]
+        with spark_home_set():
+            gateway = launch_gateway(conf, {"stderr": log.write_end})  # type: ignore[no-untyped-call]
     except Exception:
         log.close_write_end()
         log.join(JVM_END_SECONDS)

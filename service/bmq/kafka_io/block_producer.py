@@ -206,7 +206,7 @@ class BlockProducer:
 
 
 def produce_no_messages() -> None:
-    """Call the kernel of this module without a message, so that it is compiled before the first start."""
+    """Call the kernel of this module without a message, so that it is compiled, or loaded, before the first start."""
     none = np.zeros(0, dtype=np.int64)
     texts = _parts(pa.array([], pa.binary()))
     produce_messages(0, 0, 0, none, texts, texts, none, texts[1:])

@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from bmq.errors import ServiceError, SetupError
 from bmq.kafka_io.batch_writer import BatchRun, LooseWriter, MarkedWriter, Marks, Writer
+from bmq.kafka_io.block_producer import produce_no_messages
 from bmq.kafka_io.connect import Options
 from bmq.kafka_io.output_topics import OutputTopics, TopicFaults, TopicUse
 from bmq.kafka_io.sender import Messages, TooLarge
@@ -227,6 +228,7 @@ def main(address: str, owner: int, lock: int) -> None:
     ----------
     lock : descriptor of the lock that `start` took; it is closed as soon as homes can connect.
     """
+    produce_no_messages()  # otherwise the first batch loads the kernel and pandas, which takes two seconds
     listener = Listener(address, "AF_UNIX", backlog=64)
     os.close(lock)
     threading.Thread(target=end_with, args=(owner, address), daemon=True).start()

@@ -28,6 +28,7 @@ from bmq.records import (
     are_of_family,
     present_kinds,
 )
+from bmq.wire.cloud_events import CloudEvents, event_batch
 from bmq.wire.event_pieces import (
     cause_details,
     crossing_details,
@@ -42,8 +43,6 @@ from bmq.wire.outgoing import (
     CROSSING_HEADERS,
     READING_HEADERS,
     concat_texts,
-    header_column,
-    message_batch,
     text_column,
 )
 
@@ -62,6 +61,7 @@ def render_crossings(
     key: Literal["stream_id", "query_id"] = "stream_id",
     layout: Literal["crossing", "reading"] = "crossing",
     longest: int = LONGEST_LIST_BYTES,
+    envelope: CloudEvents | None = None,
 ) -> pa.RecordBatch:
     """Return the event messages of the crossings of one feed, in their order.
 
@@ -73,6 +73,7 @@ def render_crossings(
         reading, a command, a confirmation, or the end of a life. Under both layouts, transition, match and select
         queries have one event for each row.
     longest : bytes of query ids in one event of layout `reading`. If a cause has more, it has several events.
+    envelope : of each event; None: the events as they are.
 
     Returns
     -------
@@ -85,11 +86,12 @@ def render_crossings(
     """
     used, query_rows = used_queries(crossings.queries, crossings.query_rows)
     if layout == "reading":
-        return _render_by_reading(crossings, feed, used, query_rows, topic, longest)
+        return event_batch(*_by_reading(crossings, feed, used, query_rows, topic, longest), envelope)
     keys, values, topics, ids = _by_crossing(crossings, feed, used, query_rows, topic)
     query_ids = pa.array([q.query_id for q in used], pa.string()).take(pa.array(query_rows))
-    headers = header_column(len(crossings), CROSSING_HEADERS, ids, _kind_texts(*_kinds(crossings)), query_ids)
-    return message_batch(topics, keys if key == "stream_id" else query_ids, values, headers)
+    headers = dict(zip(CROSSING_HEADERS, (ids, _kind_texts(*_kinds(crossings)), query_ids), strict=True))
+    messages = (topics, keys if key == "stream_id" else query_ids, values)
+    return event_batch(messages, headers, crossings.event_times, envelope)
 
 
 def _by_crossing(
@@ -169,10 +171,12 @@ def _kind_texts(kinds: Sequence[Kind], rows: Int32s) -> pa.Array | str:
     return kinds[0].value if len(kinds) == 1 else pa.array([kind.value for kind in kinds]).take(pa.array(rows))
 
 
-def _render_by_reading(
+def _by_reading(
     crossings: Crossings, feed: Feed, queries: Sequence[RegionQuery], query_rows: Int32s, topic: str, longest: int
-) -> pa.RecordBatch:
-    """Return an event for each cause and topic of the crossings, or more if it is long; and one for each other row.
+) -> tuple[tuple[pa.Array, pa.Array, pa.Array], dict[str, pa.Array | str], Int64s]:
+    """Return topics, keys and values; the headers; and the event times.
+
+    There is an event for each cause and topic of the crossings, or more if it is long, and one for each other row.
 
     1. Sort the crossings of each cause by topic.
     2. Cut them into events.
@@ -239,8 +243,8 @@ def _render_by_reading(
         )
         chosen = pa.array(~are_of_family(crossings.kinds, Family.CROSSING)[firsts])
         values, ids = pc.if_else(chosen, alone, values), pc.if_else(chosen, ids_alone, ids)
-    headers = header_column(n, READING_HEADERS, ids, _kind_texts(kinds, kind_rows[firsts]))
-    return message_batch(topic_names, keys, values, headers)
+    headers = dict(zip(READING_HEADERS, (ids, _kind_texts(kinds, kind_rows[firsts])), strict=True))
+    return (topic_names, keys, values), headers, crossings.event_times[firsts]
 
 
 def _parts(is_first: Bools, texts: pa.Array, longest: int) -> Int64s:

@@ -18,9 +18,10 @@ import pyarrow.compute as pc
 
 from bmq.kernels.tables.event_ids import Words, hash_128
 from bmq.records import NEVER, Feed, Int32s, Int64s, JoinedPairs, JoinQuery, Kind, PairSide, Reason, Sign
+from bmq.wire.cloud_events import CloudEvents, event_batch
 from bmq.wire.event_pieces import id_texts, used_queries
 from bmq.wire.json_texts import escaped, quote, value_pieces
-from bmq.wire.outgoing import CROSSING_HEADERS, concat_texts, header_column, message_batch, text_column
+from bmq.wire.outgoing import CROSSING_HEADERS, concat_texts, text_column
 
 # The subject of an event, hashed in place of a stream id: both streams, and which readings of them. Little-endian, like
 # the words of all hashes, so that ids are the same on every machine.
@@ -42,6 +43,7 @@ def render_pairs(
     *,
     topic: str,
     key: Literal["stream_id", "query_id"] = "stream_id",
+    envelope: CloudEvents | None = None,
 ) -> pa.RecordBatch:
     """Return the event messages of the joins of two feeds, in their order; the same under both layouts.
 
@@ -50,6 +52,7 @@ def render_pairs(
     feeds : the two feeds by name.
     topic : the topic for events of queries without an `output_topic`.
     key : the Kafka key; `stream_id` is the left stream id, or the right one if the event has only the right side.
+    envelope : of each event; None: the events as they are.
 
     Returns
     -------
@@ -83,8 +86,9 @@ def render_pairs(
     topics = pa.array([query.output_topic or topic for query in queries], pa.string()).take(rows)
     query_ids = pa.array([query.query_id for query in queries], pa.string()).take(rows)
     kinds = pa.array([query.kind.value for query in queries], pa.string()).take(rows)
-    headers = header_column(n, CROSSING_HEADERS, ids, kinds, query_ids)
-    return message_batch(topics, _stream_ids(pairs) if key == "stream_id" else query_ids, values, headers)
+    headers = dict(zip(CROSSING_HEADERS, (ids, kinds, query_ids), strict=True))
+    messages = (topics, _stream_ids(pairs) if key == "stream_id" else query_ids, values)
+    return event_batch(messages, headers, pairs.event_times, envelope)
 
 
 def pair_ids(pairs: JoinedPairs, queries: Sequence[JoinQuery], query_rows: Int32s) -> pa.Array:

@@ -86,6 +86,8 @@ def as_dead_letters(events: pa.RecordBatch, limits: Mapping[str, int]) -> pa.Rec
 def _feed_of(event: bytes) -> str:
     """Return the feed that an event names; of a join, the left one if it names it."""
     read = json.loads(event)
+    if "specversion" in read:  # the structured mode of CloudEvents
+        read = read["data"]
     reading = read if "feed" in read else read.get("left", read.get("right"))
     return str(reading["feed"])
 

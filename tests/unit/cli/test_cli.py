@@ -51,6 +51,7 @@ COMMANDS = [
     "checkpoint rescale",
     "checkpoint upgrade",
     "capacity",
+    "conformance",
     "package",
     "doctor",
 ]

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.scenario import CLOCK_STREAM, Commands, Publish, parse
-from tests.conformance.text import about, event_text
+from bmq.conformance.event_text import about, event_text
+from bmq.conformance.scenario import CLOCK_STREAM, Commands, Publish, parse
 
 pytestmark = pytest.mark.unit
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.play import ControlRecord, Seen, play
-from tests.conformance.scenario import Commands, Scenario, load
+from bmq.conformance.play import ControlRecord, Seen, play
+from bmq.conformance.scenario import Commands, Scenario, load
 from tests.oracle import Event, Feed, Oracle, PairEvent, Reading
 from tests.oracle_queries import read_time
 

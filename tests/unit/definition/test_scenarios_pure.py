@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.play import play
+from bmq.conformance.play import play
+from bmq.conformance.scenario import Scenario, load
 from tests.conformance.pure_backend import PureBackend
-from tests.conformance.scenario import Scenario, load
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
 GIVEN = load(FOLDER / "given.jsonl")

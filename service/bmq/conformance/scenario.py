@@ -20,6 +20,7 @@ FAR = 1e9  # where the clock stream is, unless some region reaches that far
 # The feeds of a join have points of their own, so that their clock streams never pair.
 FAR_TIMES = {"right": 3, "slow": 5, "brief": 7}
 
+ATTRIBUTE = "group"  # of every feed
 OUTPUT_PREFIX = "bmq."  # how a topic that a query names must begin, where the configuration says nothing else
 
 FEEDS: dict[str, Json] = {

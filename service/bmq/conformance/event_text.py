@@ -1,8 +1,17 @@
 """Events as the one-line texts of scenarios, and the stream or pair that each text is about."""
 
+from collections.abc import Set
 from decimal import Decimal
+from enum import StrEnum
 
-from tests.conformance.scenario import BASE_MS, Json
+from bmq.conformance.scenario import BASE_MS, Json
+
+
+class Lack(StrEnum):
+    """What the answers of another system do not have; nobody compares it then."""
+
+    REASON = "reason"  # of a border event
+    CODE = "code"  # of a command or a record that the system refuses
 
 
 def event_text(event: Json, prefix: str) -> str:
@@ -29,6 +38,15 @@ def event_text(event: Json, prefix: str) -> str:
             return f"{event['sign']}{query_id} {_pair(event)}@{at}"
         case kind:
             return f"{kind} {query_id} {_pair(event)}@{at}"
+
+
+def comparable(text: str, lacks: Set[Lack]) -> str:
+    """Return an event's text without the reason, if the system's events have no reason."""
+    words = text.split(" ")
+    # Only the texts of border events have a third word, unless they are about a pattern.
+    if Lack.REASON in lacks and text[0] in "+-":
+        del words[2:3]
+    return " ".join(words)
 
 
 def about(text: str) -> str:
