@@ -30,7 +30,7 @@ from rich.console import Console
 
 from bmq.broker.broker import Broker
 from bmq.config import Config
-from bmq.job.checkpoint_place import FILE_MANAGER, use_fitting_file_manager
+from bmq.job.checkpoint_place import FILE_MANAGER, use_file_manager
 from bmq.job.service import Service
 from bmq.kafka_io.topics import Topics
 from tests.kafka_records import read_all
@@ -123,14 +123,14 @@ def _run(kind: Kind, servers: str, s3: S3, rounds: int, streams: int, *, counted
         _put_query(kind, servers)
     service = Service(_config(kind), servers)
 
-    def use_settings(spark: SparkSession, location: str) -> None:
-        use_fitting_file_manager(spark, location)
+    def use_settings(spark: SparkSession, manager: str | None) -> None:
+        use_file_manager(spark, manager)
         for name, value in kind.settings.items():
             spark.conf.set(name, value)
 
     begin = time.monotonic()
     try:
-        with patch("bmq.job.service.use_fitting_file_manager", use_settings):
+        with patch("bmq.job.service.use_file_manager", use_settings):
             service.start()
         service.wait_until_running()
         seconds = time.monotonic() - begin
