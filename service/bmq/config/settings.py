@@ -20,8 +20,9 @@ from pydantic_settings import (
 
 from bmq import records
 from bmq.config.faults import ENVIRONMENT_PREFIX, describe, unknown_variables
+from bmq.config.feed_section import FeedSection
 from bmq.config.kafka import KafkaSection
-from bmq.config.sections import FeedSection, JobSection, LogSection, MetricsSection, TopicsSection
+from bmq.config.sections import JobSection, LogSection, MetricsSection, TopicsSection
 from bmq.config.tenancy import LimitsSection, TenantSection
 from bmq.errors import ConfigError
 

@@ -9,6 +9,7 @@ that needs other kernels. This module names no kernel; a test finds kernels that
 
 import gc
 import json
+import struct
 import subprocess
 import sys
 import time
@@ -37,6 +38,13 @@ from bmq.wire.frames import pack_readings, unpack_readings
 from bmq.wire.join_event_messages import render_pairs
 from bmq.wire.readings import Decoder
 
+_SCHEMA = json.dumps(
+    {
+        "type": "record",
+        "name": "Reading",
+        "fields": [{"name": "id", "type": "string"}, {"name": "ts", "type": "string"}, {"name": "x", "type": "double"}],
+    }
+)
 _FEEDS_BY_FORM = {
     feed.name: feed
     for feed in (
@@ -46,6 +54,7 @@ _FEEDS_BY_FORM = {
         Feed("held", "held", "id", ("x",), event_time="ts", max_lateness_ms=1_000),
         Feed("space", "space", "id", ("x", "y", "z")),
         Feed("sheet", "sheet", "@key", ("x",), event_time="ts", format=Format.CSV),
+        Feed("container", "container", "id", ("x",), event_time="ts", format=Format.AVRO, schema=_SCHEMA),
         *(
             Feed(side, side, "id", ("x",), event_time="ts", attributes=("other",), stream_ttl_ms=1_000, join=True)
             for side in ("left", "right")
@@ -273,6 +282,10 @@ def _record(feed: Feed, i: int) -> bytes:
     values = [_POSITIONS[i % len(_POSITIONS)]] * len(feed.dimensions)
     if feed.format is Format.CSV:
         return ",".join(map(str, [time_text, *values])).encode()
+    if feed.format is Format.AVRO:
+        texts = (text.encode() for text in (_stream_id(i), str(_TIMES[1 + i % 3])))  # the first one is no text
+        # The length of a short text is one byte in Avro, twice the number.
+        return b"".join(bytes([2 * len(text)]) + text for text in texts) + struct.pack("<d", *values)
     fields = {"id": _stream_id(i), "ts": time_text, "other": [None, {"é": "\n"}]}
     return json.dumps(fields | dict(zip(feed.dimensions, values, strict=True))).encode()
 

@@ -11,6 +11,7 @@ class Format(StrEnum):
 
     JSON = "json"
     CSV = "csv"
+    AVRO = "avro"
 
 
 class TimeUnit(StrEnum):
@@ -91,6 +92,7 @@ class Feed:
     max_future_ms : how far an event time may be ahead of the record's timestamp; None: any. A record without a
         timestamp has no limit.
     join : whether it may take part in joins; all its readings then go to every shard.
+    schema : the Avro schema of the records, as JSON; "" for the other formats.
     """
 
     name: str
@@ -108,6 +110,7 @@ class Feed:
     max_future_ms: int | None = None
     join: bool = False
     event_time_unit: TimeUnit | None = TimeUnit.MS
+    schema: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,14 @@ from typing import NoReturn
 import numpy as np
 
 from bmq.errors import DeadLetterCode
-from bmq.records import Bools, Bytes, Feed, Float64s, Int8s, Int64s
+from bmq.records import Bools, Bytes, Feed, Int64s
 from bmq.records.attribute_texts import NULL, OTHER, SEPARATOR
 from bmq.wire.attributes import CACHED_TEXTS, attribute_text, concat_attributes
 from bmq.wire.fault_texts import refuse, shown
 from bmq.wire.feed_fields import scanned_fields
 from bmq.wire.numeral import Numeral
+from bmq.wire.record_texts import text_of_record
+from bmq.wire.scanned_fields import ScannedFields
 
 MAX_NESTING = 100  # of lists and objects; the parser would meet Python's own limit at about 1,000
 
@@ -31,21 +33,23 @@ class JsonRecords:
 
     max_scan_bytes = 2**63 - 1  # the format adds no limit
     n_quotes = 1
+    times_in_ms = False
 
     def __init__(self, feed: Feed) -> None:
         encoded = [name.encode() for name in scanned_fields(feed)]
         self._name_starts = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
         self._names = np.frombuffer(b"".join(encoded), np.uint8)
 
-    def scan(self, starts: Int64s, data: Bytes, kinds: Int8s, begins: Int64s, ends: Int64s, numbers: Float64s) -> Bools:
-        """Return for each record whether it is well-formed, and fill the other arrays for those that are."""
+    def scan(self, starts: Int64s, data: Bytes, fields: ScannedFields) -> Bools:
+        """Return for each record whether it is well-formed, and fill the arrays for those that are."""
         # Imported here, because the CLI reads definitions through this module and must not pay for loading numba.
         from bmq.kernels.text.json_scan import scan_json
 
-        return scan_json(starts, data, self._name_starts, self._names, kinds, begins, ends, numbers)
+        return scan_json(starts, data, self._name_starts, self._names, fields.kinds, fields.begins, fields.ends, fields.numbers)
 
-    def read(self, text: str) -> Mapping[str, object]:
+    def read(self, value: bytes) -> Mapping[str, object]:
         """Return the members of the JSON object. If a name occurs twice, the last one counts, as in JSON parsers."""
+        text = text_of_record(value)
         if _nesting(text) > MAX_NESTING:
             refuse(
                 DeadLetterCode.TOO_LARGE,

@@ -16,7 +16,6 @@ from bmq.wire.fault_texts import refuse, shown
 from bmq.wire.feed_fields import KEY
 from bmq.wire.numeral import Numeral
 from bmq.wire.record_formats import RECORD_FORMATS
-from bmq.wire.record_texts import read_text
 
 MAX_ID_BYTES = 1024  # every event of a stream carries its id; a longer id is a mistake of the producer
 
@@ -80,11 +79,7 @@ class ExactDecoder:
                 f"the record has {len(value)} bytes, {self._max_record_bytes} are read: "
                 "leave out what is no dimension or attribute",
             )
-        try:
-            text = read_text(value)
-        except ValueError as fault:
-            refuse(DeadLetterCode.NOT_JSON, f"the record is no reading: {fault}. Send one as UTF-8")
-        return self._format.read(text)
+        return self._format.read(value)
 
     def _stream_id(self, key: bytes | None, fields: Mapping[str, object]) -> bytes:
         name = self._feed.stream_id

@@ -1,5 +1,6 @@
 """The configuration: what is taken, what is refused, and what a user is shown."""
 
+import json
 import os
 import re
 from collections.abc import Callable
@@ -251,19 +252,6 @@ def test_an_unknown_option_is_answered_with_the_nearest_known_one(load: Load, te
 
 
 @pytest.mark.parametrize(
-    ("text", "option"),
-    [
-        ('format = "avro"', "feeds.line.format"),
-    ],
-)
-def test_what_is_not_built_yet_is_refused_by_name(load: Load, text: str, option: str) -> None:
-    (fault,) = faults(load, text)
-
-    assert fault.startswith(f"{option} = ")
-    assert "not built yet" in fault
-
-
-@pytest.mark.parametrize(
     "text",
     [
         'format = "json"\nspace = "plane"\nmax_lateness = "0s"\njoin = false',
@@ -481,3 +469,87 @@ def _librdkafka_knows(option: str) -> bool:
         # A bad value or a missing file is another error: the name was known.
         return not re.search(r"No such configuration property|Java JAAS|not supported", str(error))
     return True
+
+
+AVRO_FIELDS: list[dict[str, Any]] = [
+    {"name": "id", "type": "string"},
+    {"name": "ts", "type": ["null", {"type": "long", "logicalType": "timestamp-micros"}]},
+    {"name": "at", "type": "long"},
+    {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+    {"name": "raw", "type": "bytes"},
+    {"name": "tags", "type": {"type": "array", "items": "string"}},
+    {"name": "location", "type": {"type": "record", "name": "Location", "fields": [{"name": "lat", "type": "double"}]}},
+]
+
+
+def load_avro(
+    load: Load, tmp_path: Path, options: str, fields: list[dict[str, Any]] | None = None
+) -> Callable[[], Config]:
+    path = tmp_path / "reading.avsc"
+    path.write_text(json.dumps({"type": "record", "name": "Reading", "fields": fields or AVRO_FIELDS}))
+    table = f'[feeds.line]\ntopic = "line"\nformat = "avro"\nschema_file = "{path}"\n'
+    return lambda: load("", table + options)
+
+
+def test_the_schema_of_an_avro_feed_is_read_with_the_configuration(load: Load, tmp_path: Path) -> None:
+    options = 'stream_id = "id"\nevent_time = "ts"\ndimensions = ["location.lat"]'
+
+    feed = load_avro(load, tmp_path, options)().feeds["line"].record("line")
+
+    assert feed.format is Format.AVRO
+    assert feed.event_time_unit is TimeUnit.US  # its logical type
+    assert json.loads(feed.schema)["fields"] == AVRO_FIELDS
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ('stream_id = "id"\ndimensions = ["location.lon"]', "no field location.lon. Did you mean 'location.lat'?"),
+        ('stream_id = "id"\ndimensions = ["location"]', "location is record; a dimension is"),
+        ('stream_id = "id"\ndimensions = ["raw"]', "raw is bytes; a dimension is"),
+        ('stream_id = "tags"\ndimensions = ["at"]', "tags is array; a stream id is"),
+        ('stream_id = "id"\nevent_time = "day"\ndimensions = ["at"]', "day is date; an event time has one of"),
+        (
+            'stream_id = "id"\nevent_time = "ts"\nevent_time_unit = "s"\ndimensions = ["at"]',
+            'ts is in us there, but event_time_unit = "s"; leave that out',
+        ),
+    ],
+)
+def test_a_schema_that_does_not_fit_the_feed_is_refused(load: Load, tmp_path: Path, options: str, shown: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(shown)):
+        load_avro(load, tmp_path, options)()
+
+
+LOOP = {"type": "record", "name": "Loop", "fields": [{"name": "next", "type": ["null", "Loop"]}]}
+
+
+@pytest.mark.parametrize(
+    ("odd", "shown"),
+    [
+        (LOOP, "recursive: Loop is within itself"),
+        ({"type": "array", "items": "null"}, "items have no bytes"),
+        ("Nowhere", "names the type Nowhere"),
+        ({"type": "fixed", "name": "F"}, "F has no size"),
+        (5, "5 in place of a type"),
+        (json.loads("[" * 900 + '"int"' + "]" * 900), "nested more than 50 deep"),
+    ],
+)
+def test_a_schema_that_no_record_can_be_read_with_is_refused(load: Load, tmp_path: Path, odd: Any, shown: str) -> None:
+    fields: list[dict[str, Any]] = [*AVRO_FIELDS, {"name": "odd", "type": odd}]
+
+    with pytest.raises(ConfigError, match=re.escape(shown)):
+        load_avro(load, tmp_path, 'stream_id = "id"\ndimensions = ["at"]', fields)()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('format = "avro"', "need each other"),
+        ('schema_file = "a.avsc"', "need each other"),
+        ('format = "avro"\nschema_file = "does/not/exist.avsc"', "cannot be read"),
+    ],
+)
+def test_avro_needs_a_schema_file_that_can_be_read(load: Load, text: str, shown: str) -> None:
+    (fault,) = faults(load, text)
+
+    assert shown in fault

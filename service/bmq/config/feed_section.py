@@ -1,0 +1,163 @@
+"""The options of a feed.
+
+The docstring below an option is its text in docs/configuration.md.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from bmq import records
+from bmq.config.option_types import Duration, DurationOrOff, FieldName, PositiveDuration, Section, Topic, read_future
+from bmq.records.plane import PLANE
+from bmq.wire.avro_schema import compile_feed, unit_of_time
+from bmq.wire.durations import read_duration
+
+
+class FeedSection(Section):
+    """One input topic and the fields of its records. `NAME` is the name that queries use."""
+
+    topic: Topic
+    """The topic to read."""
+    format: Literal["json", "csv", "avro"] = "json"
+    """How record values are written. A `csv` line holds stream id, event time, dimensions and attributes, in
+    this order, without those that are not configured. An `avro` value is one record of `schema_file`, without the
+    header of a file or of a schema registry; fields within records are named by their path, `location.lat`."""
+    schema_file: str | None = Field(None, min_length=1)
+    """The Avro schema (.avsc) that all records of the topic were written with. For `avro` alone, and needed there. The
+    service reads it when it starts. Its path is relative to the working folder."""
+    stream_id: FieldName
+    """The field that names the stream, or `@key` for the record key."""
+    event_time: FieldName | None = None
+    """The field with the event time, a number that counts from 1970, or RFC 3339. Absent: the record's timestamp."""
+    event_time_unit: Literal["s", "ms", "us", "ns"] | None = None
+    """The unit of an event time that is a number: seconds, milliseconds, microseconds or nanoseconds. A fraction of a
+    millisecond is rounded down. Absent: `ms`, and a number below 10^11 or above 10^14 is a dead letter, because it is
+    probably of another unit. In `avro`, a logical type of the schema decides."""
+    dimensions: Annotated[tuple[FieldName, ...], Field(min_length=1)]
+    """The numeric fields that regions are about. Fixed for a checkpoint, with their order."""
+    attributes: tuple[FieldName, ...] = ()
+    """Further fields, for `where` in a query and for what `select` and joins ask. Fixed for a checkpoint, with their
+    order; `bmq checkpoint upgrade` adds some behind them."""
+    space: Literal["plane", "lonlat"] = "plane"
+    """`plane`: plain numbers. `lonlat`: two dimensions in degrees, the longitude first; 180 is -180, a circle's radius
+    is in metres, and boxes and polygons may cross the antimeridian. A reading that is nowhere on the globe is a dead
+    letter. Fixed for a checkpoint."""
+    index: Literal["auto", "region_segments", "border_grid", "nd_bmq", "stab_difference", "scan"] = "auto"
+    """What finds the crossings: `auto` takes the structure that is cheapest for the queries and the movement, and
+    another when these change. `region_segments` is for one dimension, `border_grid` and `nd_bmq` are for two and
+    more; in five and more, the first batch waits until `border_grid` is compiled. No answer depends on it, and a
+    checkpoint takes any."""
+    max_lateness: Duration = "0s"
+    """By how much the readings of a stream may be out of order, whichever partition they come from. The service holds
+    each reading until its stream, or the feed's clock, is that far ahead, so all events come that much later. It counts
+    and drops a reading that its own stream has left further behind. It holds readings of a stream that is behind its
+    feed only until the clock moves, so out-of-order readings of such a stream may be dropped. `0s`: not held."""
+    stream_ttl: PositiveDuration | None = None
+    """The silence, in event time, after which a stream is unknown again and all its memberships end. Absent: never."""
+    idle_advance: PositiveDuration | None = None
+    """When no reading of the feed came for so long, wall time moves its clock, so that a silent feed does not hold
+    up what is due: `ttl`, `stream_ttl`, `stay_for` and the like. Absent: only readings move the clock."""
+    max_future: DurationOrOff = "1h"
+    """How far an event time may be ahead of its record's timestamp. Further ahead is a dead letter and does not move
+    the clock, so that one wrong clock does not expire everything. `off`: any."""
+    join: bool = False
+    """Whether `band_join` and `window_join` may use the feed. All its readings then go to every shard, too. Fixed for a
+    checkpoint."""
+
+    @model_validator(mode="after")
+    def _fields_are_distinct(self) -> Self:
+        fields = [self.stream_id, *self.dimensions, *self.attributes]
+        if self.event_time is not None:
+            fields.append(self.event_time)
+        twice = sorted({field for field in fields if fields.count(field) > 1})
+        if twice:
+            raise ValueError(
+                f"{', '.join(twice)} stands more than once among stream_id, event_time, dimensions and "
+                "attributes; give each field one role"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _index_fits_dimensions(self) -> Self:
+        n_dims = len(self.dimensions)
+        if not records.IndexKind(self.index).fits(n_dims):
+            fitting = ", ".join(f'"{kind}"' for kind in records.IndexKind if kind.fits(n_dims))
+            raise ValueError(
+                f'index = "{self.index}" is not for {n_dims} dimension{"s" * (n_dims > 1)}; take one of {fitting}'
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _degrees_are_two(self) -> Self:
+        n_dims = len(self.dimensions)
+        if self.space == "lonlat" and n_dims != PLANE:
+            raise ValueError(
+                f'space = "lonlat" is for two dimensions, longitude and latitude, and not for {n_dims}; write '
+                'dimensions = ["lon", "lat"] with the names of the fields, or leave space out'
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _schema_fits(self) -> Self:
+        if (self.format == "avro") != (self.schema_file is not None):
+            raise ValueError(
+                'format = "avro" and schema_file need each other, because plain Avro does not name its schema; set '
+                "both, or leave both out. A schema registry is not built yet"
+            )
+        if self.schema_file is not None:
+            try:
+                compile_feed(self.record("feed"))
+            except ValueError as error:
+                raise ValueError(f"schema_file = {self.schema_file!r}: {error}") from None
+        return self
+
+    def record(self, name: str) -> records.Feed:
+        """Return the feed as a record for the other layers.
+
+        Raises
+        ------
+        ValueError
+            The schema file cannot be read, or is in conflict with `event_time_unit`. A section that was made has read
+            it once without this error.
+        """
+        schema = "" if self.schema_file is None else _read_schema(self.schema_file)
+        return records.Feed(
+            name=name,
+            topic=self.topic,
+            stream_id=self.stream_id,
+            dimensions=self.dimensions,
+            event_time=self.event_time,
+            format=records.Format(self.format),
+            attributes=self.attributes,
+            index=records.IndexKind(self.index),
+            lonlat=self.space == "lonlat",
+            max_lateness_ms=read_duration(self.max_lateness),
+            stream_ttl_ms=_milliseconds(self.stream_ttl),
+            idle_advance_ms=_milliseconds(self.idle_advance),
+            max_future_ms=read_future(self.max_future),
+            join=self.join,
+            event_time_unit=self._time_unit(schema),
+            schema=schema,
+        )
+
+    def _time_unit(self, schema: str) -> records.TimeUnit | None:
+        unit = None if self.event_time_unit is None else records.TimeUnit(self.event_time_unit)
+        if not schema or self.event_time is None:
+            return unit
+        logical = unit_of_time(schema, self.event_time)
+        if logical is not None and unit is not None and logical is not unit:
+            raise ValueError(f'{self.event_time} is in {logical} there, but event_time_unit = "{unit}"; leave that out')
+        return logical or unit
+
+
+def _read_schema(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"the file cannot be read: {error}; name a readable schema file in JSON (.avsc)") from None
+
+
+def _milliseconds(duration: str | None) -> int | None:
+    return None if duration is None else read_duration(duration)

@@ -1,0 +1,152 @@
+"""Feeds whose records are not flat JSON, through Kafka: their readings become events, all else a dead letter.
+
+One service for all tests of this file; each test has a feed of its own.
+"""
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pytest
+from confluent_kafka import Message, Producer
+
+from bmq.kafka_io.topics import Topics
+from tests.conformance.service import Service, topic_names, write_config
+from tests.kafka_records import read_all
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
+
+LIMIT_SECONDS = 30.0  # for one request to a broker on this machine; a busy one takes a second
+START_MS = 1_700_000_000_000
+PLAIN_SCHEMA: dict[str, Any] = {
+    "type": "record",
+    "name": "Reading",
+    "namespace": "fleet",
+    "fields": [
+        {"name": "id", "type": "string"},
+        {"name": "ts", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+        {
+            "name": "location",
+            "type": {"type": "record", "name": "Location", "fields": [{"name": "x", "type": ["null", "double"]}]},
+        },
+        {"name": "tags", "type": {"type": "array", "items": "string"}},
+        {"name": "sector", "type": ["null", "string"]},
+    ],
+}
+NESTED = {"stream_id": "id", "event_time": "ts", "dimensions": ["location.x"], "attributes": ["sector"]}
+
+
+def avro(schema: dict[str, Any], value: dict[str, Any]) -> bytes:
+    """Return a record in Avro, written by fastavro."""
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)
+    return out.getvalue()
+
+
+def reading(stream: str, seconds: int, x: float | None, sector: str | None = None) -> dict[str, Any]:
+    """Return the fields of a reading, with the event time in microseconds."""
+    time = (START_MS + 1000 * seconds) * 1000
+    return {"id": stream, "ts": time, "location": {"x": x}, "tags": ["a", "b"], "sector": sector}
+
+
+class World:
+    """A running service, its feeds, and what it wrote."""
+
+    def __init__(self, folder: Path, servers: str) -> None:
+        run = folder.name
+        self._servers = servers
+        self._run = run
+        self._names = topic_names(run)
+        schema = folder / "plain.avsc"
+        schema.write_text(json.dumps(PLAIN_SCHEMA))
+        feeds = {
+            "plain": {"format": "avro", "schema_file": str(schema), **NESTED},
+        }
+        config, served = write_config(folder, run, servers, feeds)
+        assert served == feeds.keys()
+        Topics({"bootstrap.servers": servers}).create_missing(
+            self._names["control"], [self.topic(name) for name in feeds], 1
+        )
+        self._producer = Producer({"bootstrap.servers": servers})
+        for name in feeds:
+            for query_id, where in ((name, {}), (f"{name}-tech", {"where": {"sector": "tech"}})):
+                box = {"box": {"location.x": [0, 10]}}
+                definition = {"kind": "border", "feed": name, "region": box, **where}
+                self._send(self._names["control"], json.dumps(definition).encode(), query_id)
+        self.service = Service(config)
+        self.service.wait_for({self._names["control"]: 2 * len(feeds)})
+
+    def topic(self, feed: str) -> str:
+        """Return the topic of a feed."""
+        return f"{self._run}-{feed}"
+
+    def play(self, feed: str, values: list[bytes]) -> None:
+        """Publish the values and wait until the service has read them."""
+        ends = [self._send(self.topic(feed), value, None) for value in values]
+        self.service.wait_for({self.topic(feed): ends[-1]})
+
+    def events(self, query_id: str) -> list[tuple[str, str, int, float]]:
+        """Return (sign, stream, seconds, x) of the events of a query."""
+        events = [json.loads(record.value) for record in read_all(self._servers, self._names["events"])]
+        return [
+            (event["sign"], event["stream_id"], (event["event_time"] - START_MS) // 1000, event["value"]["location.x"])
+            for event in events
+            if event["query_id"] == query_id
+        ]
+
+    def dead(self, feed: str) -> dict[int, tuple[str, bytes, str]]:
+        """Return offset -> (code, value, message) of the dead letters of a feed."""
+        letters = {}
+        for record in read_all(self._servers, self._names["dead_letter"]):
+            headers = {name: value.decode() for name, value in record.headers}
+            if headers["topic"] == self.topic(feed):
+                letters[int(headers["offset"])] = headers["code"], record.value, headers["message"]
+        return dict(sorted(letters.items()))
+
+    def _send(self, topic: str, value: bytes, key: str | None) -> int:
+        """Publish a record; return the offset behind it."""
+        written: list[Message] = []
+        self._producer.produce(topic, value, key, on_delivery=lambda _, message: written.append(message))
+        assert self._producer.flush(LIMIT_SECONDS) == 0
+        offset = written[0].offset()
+        assert offset is not None
+        return offset + 1
+
+
+@pytest.fixture(scope="module")
+def world(bootstrap_servers: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    world = World(tmp_path_factory.mktemp("formats"), bootstrap_servers)
+    try:
+        yield world
+    finally:
+        world.service.kill()
+
+
+MOVES = [reading("a", 0, 5.0, "tech"), reading("b", 1, 20.0), reading("a", 2, 12.5, "tech"), reading("b", 3, 9.0)]
+EVENTS = [("+", "a", 0, 5.0), ("-", "a", 2, 12.5), ("+", "b", 3, 9.0)]
+
+
+def test_records_of_a_schema_file_are_readings_and_all_others_dead_letters(world: World) -> None:
+    good = [avro(PLAIN_SCHEMA, move) for move in MOVES]
+    other_fields = [{"name": "version", "type": "long"}, *PLAIN_SCHEMA["fields"]]
+    wrong = [
+        good[0][:-3],
+        avro(PLAIN_SCHEMA | {"fields": other_fields}, {"version": 2**40, **MOVES[0]}),
+        b"\x00\x00\x00\x00\x07" + good[0],
+        avro(PLAIN_SCHEMA, reading("a", 1, float("nan"))),
+        avro(PLAIN_SCHEMA, reading("a", 1, None)),
+        json.dumps({"id": "a", "ts": START_MS, "location": {"x": 5}}).encode(),
+    ]
+
+    world.play("plain", [*good[:2], *wrong, *good[2:]])
+
+    assert world.events("plain") == EVENTS
+    assert world.events("plain-tech") == EVENTS[:2]
+    dead = world.dead("plain")
+    codes = ["not_json", "not_json", "not_json", "not_finite", "missing_field", "not_json"]
+    assert [(offset, code) for offset, (code, _, _) in dead.items()] == list(enumerate(codes, start=2))
+    assert [value for _, value, _ in dead.values()] == wrong
+    assert "schema registry" in dead[4][2]
