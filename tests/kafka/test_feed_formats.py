@@ -64,6 +64,7 @@ class World:
         schema.write_text(json.dumps(PLAIN_SCHEMA))
         feeds = {
             "plain": {"format": "avro", "schema_file": str(schema), **NESTED},
+            "nested": {"event_time_unit": "us", **NESTED},
         }
         config, served = write_config(folder, run, servers, feeds)
         assert served == feeds.keys()
@@ -150,3 +151,16 @@ def test_records_of_a_schema_file_are_readings_and_all_others_dead_letters(world
     assert [(offset, code) for offset, (code, _, _) in dead.items()] == list(enumerate(codes, start=2))
     assert [value for _, value, _ in dead.values()] == wrong
     assert "schema registry" in dead[4][2]
+
+
+def test_fields_within_json_objects_are_named_by_their_paths(world: World) -> None:
+    good = [json.dumps(move).encode() for move in MOVES]
+    flat = json.dumps({"id": "b", "ts": MOVES[0]["ts"], "x": 5}).encode()
+
+    world.play("nested", [*good, flat])
+
+    assert world.events("nested") == EVENTS
+    assert world.events("nested-tech") == EVENTS[:2]
+    ((code, value, message),) = world.dead("nested").values()
+    assert (code, value) == ("missing_field", flat)
+    assert "location.x is absent or null" in message

@@ -23,7 +23,8 @@ class FeedSection(Section):
     format: Literal["json", "csv", "avro"] = "json"
     """How record values are written. A `csv` line holds stream id, event time, dimensions and attributes, in
     this order, without those that are not configured. An `avro` value is one record of `schema_file`, without the
-    header of a file or of a schema registry; fields within records are named by their path, `location.lat`."""
+    header of a file or of a schema registry. In `json` and `avro`, a field within an object or record is named by its
+    path, `location.lat`."""
     schema_file: str | None = Field(None, min_length=1)
     """The Avro schema (.avsc) that all records of the topic were written with. For `avro` alone, and needed there. The
     service reads it when it starts. Its path is relative to the working folder."""
