@@ -14,12 +14,16 @@ import pytest
 from confluent_kafka import Message, Producer
 
 from bmq.kafka_io.topics import Topics
+from tests.brokers import wait_until
 from tests.conformance.service import Service, topic_names, write_config
 from tests.kafka_records import read_all
+from tests.registry import Registry, framed
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
 LIMIT_SECONDS = 30.0  # for one request to a broker on this machine; a busy one takes a second
+STOP_LIMIT_SECONDS = 120.0  # for a batch on a busy machine
+HIDDEN = "of-registry-2b7e"
 START_MS = 1_700_000_000_000
 PLAIN_SCHEMA: dict[str, Any] = {
     "type": "record",
@@ -53,9 +57,10 @@ def reading(stream: str, seconds: int, x: float | None, sector: str | None = Non
 
 
 class World:
-    """A running service, its feeds, and what it wrote."""
+    """A running service, its feeds, its schema registry, and what it wrote."""
 
-    def __init__(self, folder: Path, servers: str) -> None:
+    def __init__(self, folder: Path, servers: str, registry: Registry) -> None:
+        self.registry = registry
         run = folder.name
         self._servers = servers
         self._run = run
@@ -65,7 +70,9 @@ class World:
         feeds = {
             "plain": {"format": "avro", "schema_file": str(schema), **NESTED},
             "nested": {"event_time_unit": "us", **NESTED},
+            "registered": {"format": "avro", **NESTED},
         }
+        self._log = folder / "service.log"
         config, served = write_config(folder, run, servers, feeds)
         assert served == feeds.keys()
         Topics({"bootstrap.servers": servers}).create_missing(
@@ -86,17 +93,25 @@ class World:
 
     def play(self, feed: str, values: list[bytes]) -> None:
         """Publish the values and wait until the service has read them."""
-        ends = [self._send(self.topic(feed), value, None) for value in values]
-        self.service.wait_for({self.topic(feed): ends[-1]})
+        self.service.wait_for({self.topic(feed): self.send(feed, values)})
+
+    def send(self, feed: str, values: list[bytes]) -> int:
+        """Publish the values; return the offset behind them."""
+        return [self._send(self.topic(feed), value, None) for value in values][-1]
+
+    def log(self) -> str:
+        """Return what the service has said."""
+        return self._log.read_text(encoding="utf-8", errors="replace")
 
     def events(self, query_id: str) -> list[tuple[str, str, int, float]]:
-        """Return (sign, stream, seconds, x) of the events of a query."""
+        """Return (sign, stream, seconds, x) of the events of a query, by time: only those of a stream have an order."""
         events = [json.loads(record.value) for record in read_all(self._servers, self._names["events"])]
-        return [
+        found = [
             (event["sign"], event["stream_id"], (event["event_time"] - START_MS) // 1000, event["value"]["location.x"])
             for event in events
             if event["query_id"] == query_id
         ]
+        return sorted(found, key=lambda event: event[2])
 
     def dead(self, feed: str) -> dict[int, tuple[str, bytes, str]]:
         """Return offset -> (code, value, message) of the dead letters of a feed."""
@@ -119,11 +134,17 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(bootstrap_servers: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    world = World(tmp_path_factory.mktemp("formats"), bootstrap_servers)
-    try:
-        yield world
-    finally:
-        world.service.kill()
+    registry = Registry("reader", HIDDEN)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("BMQ_REGISTRY__URL", registry.url)
+        environment.setenv("BMQ_REGISTRY__USER", "reader")
+        environment.setenv("BMQ_REGISTRY__PASSWORD", HIDDEN)
+        world = World(tmp_path_factory.mktemp("formats"), bootstrap_servers, registry)
+        try:
+            yield world
+        finally:
+            world.service.kill()
+            registry.stop()
 
 
 MOVES = [reading("a", 0, 5.0, "tech"), reading("b", 1, 20.0), reading("a", 2, 12.5, "tech"), reading("b", 3, 9.0)]
@@ -164,3 +185,49 @@ def test_fields_within_json_objects_are_named_by_their_paths(world: World) -> No
     ((code, value, message),) = world.dead("nested").values()
     assert (code, value) == ("missing_field", flat)
     assert "location.x is absent or null" in message
+
+
+def test_records_that_name_their_schemas_are_readings_and_a_silent_registry_loses_none(world: World) -> None:
+    registry = world.registry
+    newer = {**PLAIN_SCHEMA, "fields": [*PLAIN_SCHEMA["fields"][::-1], {"name": "note", "type": "string"}]}
+    older = {**PLAIN_SCHEMA, "fields": PLAIN_SCHEMA["fields"][:4]}
+    for schema_id, schema in enumerate((PLAIN_SCHEMA, newer, older), start=1):
+        registry.register(schema_id, schema)
+    registry.start()
+    good = [
+        framed(1, avro(PLAIN_SCHEMA, MOVES[0])),
+        framed(2, avro(newer, {**MOVES[1], "note": "n"})),
+        framed(1, avro(PLAIN_SCHEMA, MOVES[2])),
+        framed(3, avro(older, MOVES[3])),
+    ]
+    wrong = [framed(99, avro(PLAIN_SCHEMA, MOVES[0])), avro(PLAIN_SCHEMA, MOVES[0]), framed(1, b"\xff"), b"\0"]
+
+    world.play("registered", [*good[:2], *wrong, *good[2:]])
+
+    assert world.events("registered") == EVENTS
+    assert world.events("registered-tech") == EVENTS[:2]
+    dead = world.dead("registered")
+    assert [(offset, code) for offset, (code, _, _) in dead.items()] == [(n, "not_json") for n in range(2, 6)]
+    assert [value for _, value, _ in dead.values()] == wrong
+    assert "names the schema 99, but the registry has none with this id" in dead[2][2]
+
+    registry.stop()
+    registry.register(4, PLAIN_SCHEMA)
+    end = world.send("registered", [framed(4, avro(PLAIN_SCHEMA, reading("c", 4, 1.0)))])
+    wait_until(lambda: "The batch waits for it" in world.log(), "the service's wait", STOP_LIMIT_SECONDS)
+    registry.start()
+    world.service.wait_for({world.topic("registered"): end})
+    assert world.events("registered")[3:] == [("+", "c", 4, 1.0)]
+
+    registry.status = 403
+    registry.register(5, PLAIN_SCHEMA)
+    end = world.send("registered", [framed(5, avro(PLAIN_SCHEMA, reading("c", 5, 11.0)))])
+    wait_until(lambda: not world.service.runs(), "the service's end", STOP_LIMIT_SECONDS)
+    assert world.service.exit_code == 1
+    assert f"{registry.url} does not let us in" in world.log().splitlines()[-1]
+    registry.status = 0
+    world.service.restart("kill")
+    world.service.wait_for({world.topic("registered"): end})
+    assert world.events("registered")[4:] == [("-", "c", 5, 11.0)]
+    assert len(world.dead("registered")) == len(wrong)
+    assert HIDDEN not in world.log()

@@ -22,12 +22,12 @@ class FeedSection(Section):
     """The topic to read."""
     format: Literal["json", "csv", "avro"] = "json"
     """How record values are written. A `csv` line holds stream id, event time, dimensions and attributes, in
-    this order, without those that are not configured. An `avro` value is one record of `schema_file`, without the
-    header of a file or of a schema registry. In `json` and `avro`, a field within an object or record is named by its
-    path, `location.lat`."""
+    this order, without those that are not configured. An `avro` value is one record: of `schema_file` without a
+    header, otherwise with the header of a schema registry, which names its schema (see `registry`). In `json` and
+    `avro`, a field within an object or record is named by its path, `location.lat`."""
     schema_file: str | None = Field(None, min_length=1)
-    """The Avro schema (.avsc) that all records of the topic were written with. For `avro` alone, and needed there. The
-    service reads it when it starts. Its path is relative to the working folder."""
+    """The Avro schema (.avsc) that all records of the topic were written with. For `avro` alone. The service reads it
+    when it starts. Its path is relative to the working folder. Absent: the records have the header of a registry."""
     stream_id: FieldName
     """The field that names the stream, or `@key` for the record key."""
     event_time: FieldName | None = None
@@ -102,17 +102,19 @@ class FeedSection(Section):
 
     @model_validator(mode="after")
     def _schema_fits(self) -> Self:
-        if (self.format == "avro") != (self.schema_file is not None):
-            raise ValueError(
-                'format = "avro" and schema_file need each other, because plain Avro does not name its schema; set '
-                "both, or leave both out. A schema registry is not built yet"
-            )
+        if self.schema_file is not None and self.format != "avro":
+            raise ValueError(f'schema_file is for format = "avro", and not for "{self.format}"; leave one of them out')
         if self.schema_file is not None:
             try:
                 compile_feed(self.record("feed"))
             except ValueError as error:
                 raise ValueError(f"schema_file = {self.schema_file!r}: {error}") from None
         return self
+
+    @property
+    def needs_registry(self) -> bool:
+        """Whether the records name their schemas, so that `registry.url` must be set."""
+        return self.format == "avro" and self.schema_file is None
 
     def record(self, name: str) -> records.Feed:
         """Return the feed as a record for the other layers.
@@ -141,16 +143,14 @@ class FeedSection(Section):
             join=self.join,
             event_time_unit=self._time_unit(schema),
             schema=schema,
+            registry=self.needs_registry,
         )
 
     def _time_unit(self, schema: str) -> records.TimeUnit | None:
         unit = None if self.event_time_unit is None else records.TimeUnit(self.event_time_unit)
         if not schema or self.event_time is None:
             return unit
-        logical = unit_of_time(schema, self.event_time)
-        if logical is not None and unit is not None and logical is not unit:
-            raise ValueError(f'{self.event_time} is in {logical} there, but event_time_unit = "{unit}"; leave that out')
-        return logical or unit
+        return unit_of_time(schema, self.event_time, unit)
 
 
 def _read_schema(path: str) -> str:

@@ -19,11 +19,13 @@ from bmq.job.frame_rows import DATA_LOSS, FrameRow, Kind, frame_rows
 from bmq.job.garbage import paused_collector
 from bmq.job.plan import Plan
 from bmq.kafka_io.range_reader import RecordBlock
+from bmq.kafka_io.schema_registry import registry_at
 from bmq.records import NEVER, Feed, Readings
 from bmq.wire.control import parse_command
 from bmq.wire.frames import pack_commands, pack_dead_letters, pack_readings
 from bmq.wire.marks import parse_mark
 from bmq.wire.readings import Decoded, Decoder
+from bmq.wire.registry_records import RegistryDecoder
 
 _log = logging.getLogger(__name__)
 
@@ -90,7 +92,7 @@ class FeedDecoder:
     def __init__(self, plan: Plan, feed: Feed) -> None:
         self._plan = plan
         self._feed = feed
-        self._decoder = Decoder(feed)
+        self._decoder = _decoder_of(plan, feed)
 
     def decode(self, block: RecordBlock) -> Iterator[pa.RecordBatch]:
         """Return the rows of the partition's next block of records, as one batch."""
@@ -138,6 +140,13 @@ class FeedDecoder:
     def _any_shard(self, partition: int) -> int:
         """Return the shard that gets the dead letters of a partition: they belong to no shard."""
         return self._plan.shard_keys[partition % self._plan.n_shards]
+
+
+def _decoder_of(plan: Plan, feed: Feed) -> Decoder | RegistryDecoder:
+    if not feed.registry:
+        return Decoder(feed)
+    assert plan.registry is not None  # the configuration checks this
+    return RegistryDecoder(feed, registry_at(plan.registry).schema)
 
 
 def with_partition(readings: Readings, partition: int) -> Readings:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from bmq.kafka_io.schema_registry import RegistryAddress
 from bmq.records import Feed, Installation
 
 
@@ -28,6 +29,7 @@ class Plan:
     client_options : options of the Kafka clients of the tasks.
     delivery_id : begins the transactional ids and groups of the checkpoint.
     markers_topic : the topic of the marks of written batches; None: delivery is at least once.
+    registry : where the schemas of records are that name them; None: no feed has such records.
     frames_folder : the folder of large frames (`job.frame_files`); None: the tasks may be on several machines.
     """
 
@@ -46,6 +48,7 @@ class Plan:
     client_options: dict[str, str]
     delivery_id: str
     markers_topic: str | None
+    registry: RegistryAddress | None = None
     frames_folder: Path | None = None
 
     @property

@@ -30,6 +30,7 @@ from bmq.job.rehearsal import rehearse
 from bmq.job.session import end_jvm, is_submitted, make_session, start_worker_daemons, temporary_folder
 from bmq.job.shards import shard_keys
 from bmq.job.watchdog import BrokerWatch, Watchdog
+from bmq.kafka_io.schema_registry import configured_registry
 from bmq.kafka_io.topics import Topics
 from bmq.metrics.endpoint import Place
 from bmq.metrics.health import Health
@@ -315,5 +316,6 @@ def _plan(config: Config, origin: Origin) -> Plan:
         client_options=config.kafka.client_options(),
         delivery_id=origin.delivery_id,
         markers_topic=_markers_topic(config),
+        registry=configured_registry(config),
         frames_folder=None if is_submitted() else temporary_folder() / f"frames-{run_id}",
     )

@@ -92,7 +92,8 @@ class Feed:
     max_future_ms : how far an event time may be ahead of the record's timestamp; None: any. A record without a
         timestamp has no limit.
     join : whether it may take part in joins; all its readings then go to every shard.
-    schema : the Avro schema of the records, as JSON; "" for the other formats.
+    schema : the Avro schema of the records, as JSON; "" for the other formats, and if each record names its schema.
+    registry : each record names its schema in the header of a schema registry.
     """
 
     name: str
@@ -111,6 +112,7 @@ class Feed:
     join: bool = False
     event_time_unit: TimeUnit | None = TimeUnit.MS
     schema: str = ""
+    registry: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
 from bmq.errors import ReadingError
+from bmq.kafka_io.schema_registry import SchemaRegistry
 from bmq.records import Feed
 from bmq.wire.readings import MAX_RECORD_BYTES
 from bmq.wire.readings_exact import ExactDecoder
+from bmq.wire.registry_records import ExactRegistryDecoder
 
 MOST_A_SECOND = 12_000
 
@@ -25,12 +27,23 @@ class PositionReader:
 
     Parameters
     ----------
+    registry : has the schemas of the records if they name them; None: they do not.
     most : records a second that are read.
     clock : seconds that never go back.
     """
 
-    def __init__(self, feed: Feed, most: int = MOST_A_SECOND, clock: Callable[[], float] = time.monotonic) -> None:
-        self._decoder = ExactDecoder(feed, MAX_RECORD_BYTES)
+    def __init__(
+        self,
+        feed: Feed,
+        registry: SchemaRegistry | None = None,
+        most: int = MOST_A_SECOND,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._decoder: ExactDecoder | ExactRegistryDecoder
+        if registry is None:
+            self._decoder = ExactDecoder(feed, MAX_RECORD_BYTES)
+        else:
+            self._decoder = ExactRegistryDecoder(feed, registry.schema_at_once, MAX_RECORD_BYTES)
         self._most = most
         self._clock = clock
         self._second = -1

@@ -50,7 +50,8 @@ def compile_feed(feed: Feed) -> AvroProgram:
     Raises
     ------
     ValueError
-        The schema is not Avro, or lacks a field of the feed, or the field has a type that the feed cannot use.
+        The schema is not Avro, or lacks a field of the feed, or the field has a type that the feed cannot use. With a
+        registry it may lack attributes: they are absent in records of a schema that is older than they are.
     """
     compiler = _compile(feed.schema, scanned_fields(feed))
     for names, usable, purpose in (
@@ -64,19 +65,23 @@ def compile_feed(feed: Feed) -> AvroProgram:
         (feed.attributes, _NUMBERS | _TEXTS | {"boolean"}, "an attribute is a string, an enum, a number or a boolean"),
     ):
         for name in names:
+            if feed.registry and names is feed.attributes and not compiler.has(name):
+                continue
             found = compiler.types_of(name)
             if not found & usable or found - usable - {"null"}:
                 raise ValueError(f"the schema says that {name} is {', '.join(sorted(found))}; {purpose}, or also null")
     return compiler.program()
 
 
-def unit_of_time(schema: str, event_time: str) -> TimeUnit | None:
-    """Return the unit of the event time by its logical type; None: it has none, or is a text.
+@lru_cache(_CACHED_PROGRAMS)
+def unit_of_time(schema: str, event_time: str, configured: TimeUnit | None) -> TimeUnit | None:
+    """Return the unit of the event time by its logical type; if it has none, the one that the feed is configured with.
 
     Raises
     ------
     ValueError
-        The schema is not Avro, or the event time has a logical type that is no point in time.
+        The schema is not Avro, or the event time has a logical type that is no point in time, or that is in conflict
+        with the configured unit.
     """
     types = _compile(schema, (event_time,)).logical_types(event_time)
     unknown = sorted(types - _UNITS.keys())
@@ -85,7 +90,10 @@ def unit_of_time(schema: str, event_time: str) -> TimeUnit | None:
             f"the schema says that {event_time} is {', '.join(sorted(types))}; an event time has one of the logical "
             f"types {', '.join(_UNITS)}, or none"
         )
-    return _UNITS[types.pop()] if types else None
+    unit = _UNITS[next(iter(types))] if types else configured
+    if configured is not None and unit is not configured:
+        raise ValueError(f'{event_time} is in {unit} there, but event_time_unit = "{configured}"; leave that out')
+    return unit
 
 
 def _compile(schema: str, fields: Sequence[str]) -> "_Compiler":
@@ -132,6 +140,9 @@ class _Compiler:
             self._n_counters,
             tuple(self._symbols),
         )
+
+    def has(self, name: str) -> bool:
+        return name in self._types
 
     def types_of(self, name: str) -> set[str]:
         if name not in self._types:

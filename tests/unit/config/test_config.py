@@ -544,12 +544,46 @@ def test_a_schema_that_no_record_can_be_read_with_is_refused(load: Load, tmp_pat
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ('format = "avro"', "need each other"),
-        ('schema_file = "a.avsc"', "need each other"),
+        (
+            'format = "avro"',
+            'format = "avro": the feed needs the schema of its records; set schema_file, or registry.url',
+        ),
+        ('schema_file = "a.avsc"', 'for format = "avro", and not for "json"'),
         ('format = "avro"\nschema_file = "does/not/exist.avsc"', "cannot be read"),
     ],
 )
-def test_avro_needs_a_schema_file_that_can_be_read(load: Load, text: str, shown: str) -> None:
+def test_avro_needs_a_schema_file_that_can_be_read_or_a_registry(load: Load, text: str, shown: str) -> None:
     (fault,) = faults(load, text)
 
     assert shown in fault
+
+
+def test_a_feed_with_a_registry_needs_no_schema_file(load: Load) -> None:
+    config = load('format = "avro"\n[registry]\nurl = "https://schemas:8081/apis/ccompat/v7"')
+
+    assert config.feeds["line"].record("line").registry
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('url = "schemas:8081"', "write http://host:port"),
+        ('url = "http://"', "write http://host:port"),
+        ('url = "http://schemas:port"', "write http://host:port"),
+        ('url = "http://me:of-registry@schemas"', "registry.url = ***: the address has a user or a password"),
+        ('url = "http://schemas"\nuser = "me"', "user needs password"),
+        ('user = "me"\npassword = "of-registry"', "need url"),
+        ('url = "https://schemas"\nca_file = "does/not/exist.pem"', "is no file"),
+    ],
+)
+def test_a_registry_that_cannot_be_asked_is_refused(load: Load, text: str, shown: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(shown)) as refused:
+        load(f"[registry]\n{text}")
+
+    assert "of-registry" not in str(refused.value)
+
+
+def test_the_password_of_the_registry_is_never_shown(load: Load) -> None:
+    config = load('[registry]\nurl = "http://schemas"\nuser = "me"\npassword = "of-registry"')
+
+    assert "of-registry" not in f"{config!r} {config}"
