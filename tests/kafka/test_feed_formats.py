@@ -71,33 +71,41 @@ class World:
             "plain": {"format": "avro", "schema_file": str(schema), **NESTED},
             "nested": {"event_time_unit": "us", **NESTED},
             "registered": {"format": "avro", **NESTED},
+            "several": {
+                "topics": [f"{run}-several", f"{run}-several-other"],
+                "topic_attribute": "source",
+                "event_time_unit": "us",
+                **NESTED,
+            },
         }
         self._log = folder / "service.log"
         config, served = write_config(folder, run, servers, feeds)
         assert served == feeds.keys()
         Topics({"bootstrap.servers": servers}).create_missing(
-            self._names["control"], [self.topic(name) for name in feeds], 1
+            self._names["control"], [*map(self.topic, feeds), self.topic("several-other")], 1
         )
         self._producer = Producer({"bootstrap.servers": servers})
         for name in feeds:
-            for query_id, where in ((name, {}), (f"{name}-tech", {"where": {"sector": "tech"}})):
-                box = {"box": {"location.x": [0, 10]}}
-                definition = {"kind": "border", "feed": name, "region": box, **where}
-                self._send(self._names["control"], json.dumps(definition).encode(), query_id)
+            self._put(name, name, {})
+            end = self._put(f"{name}-tech", name, {"sector": "tech"})
         self.service = Service(config)
-        self.service.wait_for({self._names["control"]: 2 * len(feeds)})
+        self.service.wait_for({self._names["control"]: end})
 
-    def topic(self, feed: str) -> str:
-        """Return the topic of a feed."""
-        return f"{self._run}-{feed}"
+    def put(self, query_id: str, feed: str, where: dict[str, Any]) -> None:
+        """Put a query over a feed, and wait until it is in force."""
+        self.service.wait_for({self._names["control"]: self._put(query_id, feed, where)})
 
-    def play(self, feed: str, values: list[bytes]) -> None:
-        """Publish the values and wait until the service has read them."""
-        self.service.wait_for({self.topic(feed): self.send(feed, values)})
+    def topic(self, name: str) -> str:
+        """Return the topic of a feed, or another one of this run."""
+        return f"{self._run}-{name}"
 
-    def send(self, feed: str, values: list[bytes]) -> int:
-        """Publish the values; return the offset behind them."""
-        return [self._send(self.topic(feed), value, None) for value in values][-1]
+    def play(self, topic_of: str, values: list[bytes]) -> None:
+        """Publish the values on a topic, and wait until the service has read them."""
+        self.service.wait_for({self.topic(topic_of): self.send(topic_of, values)})
+
+    def send(self, topic_of: str, values: list[bytes]) -> int:
+        """Publish the values on a topic; return the offset behind them."""
+        return [self._send(self.topic(topic_of), value, None) for value in values][-1]
 
     def log(self) -> str:
         """Return what the service has said."""
@@ -113,14 +121,18 @@ class World:
         ]
         return sorted(found, key=lambda event: event[2])
 
-    def dead(self, feed: str) -> dict[int, tuple[str, bytes, str]]:
-        """Return offset -> (code, value, message) of the dead letters of a feed."""
+    def dead(self, topic_of: str) -> dict[int, tuple[str, bytes, str]]:
+        """Return offset -> (code, value, message) of the dead letters of a topic."""
         letters = {}
         for record in read_all(self._servers, self._names["dead_letter"]):
             headers = {name: value.decode() for name, value in record.headers}
-            if headers["topic"] == self.topic(feed):
+            if headers["topic"] == self.topic(topic_of):
                 letters[int(headers["offset"])] = headers["code"], record.value, headers["message"]
         return dict(sorted(letters.items()))
+
+    def _put(self, query_id: str, feed: str, where: dict[str, Any]) -> int:
+        definition = {"kind": "border", "feed": feed, "region": {"box": {"location.x": [0, 10]}}, "where": where}
+        return self._send(self._names["control"], json.dumps(definition).encode(), query_id)
 
     def _send(self, topic: str, value: bytes, key: str | None) -> int:
         """Publish a record; return the offset behind it."""
@@ -231,3 +243,21 @@ def test_records_that_name_their_schemas_are_readings_and_a_silent_registry_lose
     assert world.events("registered")[4:] == [("-", "c", 5, 11.0)]
     assert len(world.dead("registered")) == len(wrong)
     assert HIDDEN not in world.log()
+
+
+def test_several_topics_are_one_feed_also_over_a_restart(world: World) -> None:
+    def record(seconds: int, x: float) -> bytes:
+        return json.dumps(reading("a", seconds, x)).encode()
+
+    world.put("several-other", "several", {"source": world.topic("several-other")})
+
+    world.play("several", [record(0, 5.0), b"bad"])
+    world.play("several-other", [record(1, 6.0), record(2, 20.0), b"bad", b"bad"])
+    world.service.restart("stop")
+    world.play("several", [record(3, 7.0)])
+    world.play("several-other", [record(4, 21.0)])
+
+    assert world.events("several") == [("+", "a", 0, 5.0), ("-", "a", 2, 20.0), ("+", "a", 3, 7.0), ("-", "a", 4, 21.0)]
+    # A reading that does not fit `where` ends a visit, as leaving the region does.
+    assert world.events("several-other") == [("+", "a", 1, 6.0), ("-", "a", 2, 20.0)]
+    assert (list(world.dead("several")), list(world.dead("several-other"))) == ([1], [2, 3])

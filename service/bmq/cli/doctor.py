@@ -92,7 +92,8 @@ def _kafka(config: Config, servers: str) -> Iterator[Finding]:
     if config.topics.membership is not None:
         yield _membership_topic(topics, config.topics.membership)
     for name, feed in config.feeds.items():
-        yield _topic(f"feeds.{name}", feed.topic, there)
+        for topic in feed.every_topic:
+            yield _topic(f"feeds.{name}", topic, there)
     if any(feed.needs_registry for feed in config.feeds.values()):
         yield attempt("registry", lambda: _registry(config))
     outputs = {config.topics.replies, config.topics.events, config.topics.dead_letter} & there.keys()

@@ -9,17 +9,30 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from bmq import records
-from bmq.config.option_types import Duration, DurationOrOff, FieldName, PositiveDuration, Section, Topic, read_future
+from bmq.config.option_types import (
+    Constant,
+    Duration,
+    DurationOrOff,
+    FieldName,
+    PositiveDuration,
+    Section,
+    Topic,
+    read_future,
+)
 from bmq.records.plane import PLANE
 from bmq.wire.avro_schema import compile_feed, unit_of_time
 from bmq.wire.durations import read_duration
+from bmq.wire.record_formats import RECORD_FORMATS
 
 
 class FeedSection(Section):
-    """One input topic and the fields of its records. `NAME` is the name that queries use."""
+    """The input topics and the fields of their records. `NAME` is the name that queries use."""
 
-    topic: Topic
-    """The topic to read."""
+    topic: Topic | None = None
+    """The topic to read. Exactly one of `topic` and `topics` is needed. Fixed for a checkpoint."""
+    topics: tuple[Topic, ...] = ()
+    """Several topics to read as one, with records of the same form. Partition p of the k-th of them, counted from 0,
+    has the number 100,000 k + p in replies and metrics. Fixed for a checkpoint, with their order."""
     format: Literal["json", "csv", "avro"] = "json"
     """How record values are written. A `csv` line holds stream id, event time, dimensions and attributes, in
     this order, without those that are not configured. An `avro` value is one record: of `schema_file` without a
@@ -41,6 +54,12 @@ class FeedSection(Section):
     attributes: tuple[FieldName, ...] = ()
     """Further fields, for `where` in a query and for what `select` and joins ask. Fixed for a checkpoint, with their
     order; `bmq checkpoint upgrade` adds some behind them."""
+    constants: dict[FieldName, Constant] = Field(default_factory=dict)
+    """Further attributes that no record has, each with its value in every reading: a string, a number or a boolean.
+    Their names are fixed for a checkpoint, with their order, and come behind `attributes`; their values are not."""
+    topic_attribute: FieldName | None = None
+    """A further attribute, behind `constants`: the name of the topic that a reading came from. Fixed for a
+    checkpoint."""
     space: Literal["plane", "lonlat"] = "plane"
     """`plane`: plain numbers. `lonlat`: two dimensions in degrees, the longitude first; 180 is -180, a circle's radius
     is in metres, and boxes and polygons may cross the antimeridian. A reading that is nowhere on the globe is a dead
@@ -69,15 +88,21 @@ class FeedSection(Section):
 
     @model_validator(mode="after")
     def _fields_are_distinct(self) -> Self:
-        fields = [self.stream_id, *self.dimensions, *self.attributes]
+        fields = [self.stream_id, *self.dimensions, *self._every_attribute()]
         if self.event_time is not None:
             fields.append(self.event_time)
         twice = sorted({field for field in fields if fields.count(field) > 1})
         if twice:
             raise ValueError(
-                f"{', '.join(twice)} stands more than once among stream_id, event_time, dimensions and "
-                "attributes; give each field one role"
+                f"{', '.join(twice)} stands more than once among stream_id, event_time, dimensions, "
+                "attributes, constants and topic_attribute; give each field one role"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _has_topics(self) -> Self:
+        if (self.topic is None) == (not self.topics):
+            raise ValueError("a feed has either topic or topics; set one of them")
         return self
 
     @model_validator(mode="after")
@@ -106,10 +131,19 @@ class FeedSection(Section):
             raise ValueError(f'schema_file is for format = "avro", and not for "{self.format}"; leave one of them out')
         if self.schema_file is not None:
             try:
-                compile_feed(self.record("feed"))
+                compile_feed(self.record("feed").of_records())
             except ValueError as error:
                 raise ValueError(f"schema_file = {self.schema_file!r}: {error}") from None
         return self
+
+    @property
+    def every_topic(self) -> tuple[str, ...]:
+        """All topics that the feed reads."""
+        return self.topics or (self.topic or "",)
+
+    def _every_attribute(self) -> tuple[str, ...]:
+        of_topic = () if self.topic_attribute is None else (self.topic_attribute,)
+        return (*self.attributes, *self.constants, *of_topic)
 
     @property
     def needs_registry(self) -> bool:
@@ -126,14 +160,15 @@ class FeedSection(Section):
             it once without this error.
         """
         schema = "" if self.schema_file is None else _read_schema(self.schema_file)
+        where_text = RECORD_FORMATS[records.Format(self.format)].where_text
         return records.Feed(
             name=name,
-            topic=self.topic,
+            topic=self.every_topic[0],
             stream_id=self.stream_id,
             dimensions=self.dimensions,
             event_time=self.event_time,
             format=records.Format(self.format),
-            attributes=self.attributes,
+            attributes=self._every_attribute(),
             index=records.IndexKind(self.index),
             lonlat=self.space == "lonlat",
             max_lateness_ms=read_duration(self.max_lateness),
@@ -144,6 +179,9 @@ class FeedSection(Section):
             event_time_unit=self._time_unit(schema),
             schema=schema,
             registry=self.needs_registry,
+            more_topics=self.every_topic[1:],
+            constants=tuple((attribute, where_text(value)) for attribute, value in self.constants.items()),
+            topic_attribute=self.topic_attribute,
         )
 
     def _time_unit(self, schema: str) -> records.TimeUnit | None:

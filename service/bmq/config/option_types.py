@@ -1,5 +1,6 @@
 """The types of options that several sections use, and the base of all sections."""
 
+import math
 import re
 from collections.abc import Callable
 from typing import Annotated
@@ -45,7 +46,14 @@ def read_future(value: object) -> int | None:
         raise ValueError(f'{error}; "{_OFF}" sets no limit') from None
 
 
+def _constant(value: object) -> object:
+    if not isinstance(value, str | bool | int | float) or (isinstance(value, float) and not math.isfinite(value)):
+        raise ValueError("a constant is a string, a finite number or a boolean; write one")
+    return value
+
+
 Topic = Annotated[str, AfterValidator(_topic)]
+Constant = Annotated[str | bool | float, BeforeValidator(_constant)]
 FieldName = Annotated[str, Field(min_length=1)]
 Whole = Annotated[int, BeforeValidator(_whole)]
 _DURATION = WithJsonSchema({"type": "string", "format": "duration"})  # so that the reference shows this type

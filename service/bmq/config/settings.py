@@ -172,7 +172,9 @@ def _faults_between(document: Mapping[str, Any]) -> list[str]:
         for name in ("control", "replies", "events", "dead_letter", "clock", "membership", "markers")
     }
     for name, feed in feeds.items():
-        topic_by_role[f"feeds.{name}.topic"] = feed.get("topic") if isinstance(feed, Mapping) else None
+        if isinstance(feed, Mapping):
+            topic_by_role[f"feeds.{name}.topic"] = feed.get("topic")
+            topic_by_role |= {f"feeds.{name}.topics[{i}]": one for i, one in enumerate(_listed(feed.get("topics")))}
     shared = _shared_topics({role: topic for role, topic in topic_by_role.items() if isinstance(topic, str)})
     return shared + _faults_of_registry(document, feeds) + _faults_of_tenants(document.get("tenants", {}), feeds)
 

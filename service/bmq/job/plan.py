@@ -22,7 +22,8 @@ class Plan:
     run_id : identifies this start of the streaming query, so that no replica of an earlier start is used.
     installation : the feeds, and what queries may name and cost.
     shard_keys : the grouping key of each shard.
-    start_offsets : feed -> partition -> offset at which this checkpoint began; replies contain it before any reading.
+    start_offsets : feed -> partition of the feed -> offset at which this checkpoint began; replies contain it before
+        any reading.
     silent_tombstones_before : end of the control topic when the checkpoint began; deletes before it get no reply.
     clock_topic : the topic of the marks of silent feeds; None: no feed has `idle_advance`.
     membership_topic : the topic of the streams that are inside now; None: it is not written.
@@ -63,4 +64,4 @@ class Plan:
 
     def feed_by_topic(self) -> dict[str, Feed]:
         """Return topic -> Feed."""
-        return {feed.topic: feed for feed in self.feeds.values()}
+        return {topic: feed for feed in self.feeds.values() for topic in feed.topics}

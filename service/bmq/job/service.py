@@ -93,7 +93,7 @@ class Service:
         topics = Topics(config.kafka.client_options())
         made = topics.create_missing(  # 1
             config.topics.control,
-            [feed.topic for feed in feeds.values()]
+            [topic for feed in feeds.values() for topic in feed.topics]
             + [config.topics.replies, config.topics.events, config.topics.dead_letter],
             FEED_PARTITIONS,
             clock=_clock_topic(config),
@@ -293,8 +293,15 @@ def _warn_if_not_compacted(topics: Topics, membership: str | None) -> None:
 def _offsets(
     feeds: dict[str, Feed], offsets_of: Callable[[list[str]], dict[str, dict[int, int]]]
 ) -> dict[str, dict[int, int]]:
-    by_topic = offsets_of([feed.topic for feed in feeds.values()])
-    return {name: by_topic[feed.topic] for name, feed in feeds.items()}
+    by_topic = offsets_of([topic for feed in feeds.values() for topic in feed.topics])
+    return {
+        name: {
+            feed.partition_of(topic, partition): offset
+            for topic in feed.topics
+            for partition, offset in by_topic[topic].items()
+        }
+        for name, feed in feeds.items()
+    }
 
 
 def _plan(config: Config, origin: Origin) -> Plan:

@@ -13,6 +13,9 @@ from bmq.errors import ConfigError
 # Options of the service's configuration that have no meaning for a table, each with what to do instead.
 _OF_THE_SERVICE = {
     "topic": "a table comes from no topic: pass it to Monitor.advance",
+    "topics": "a table comes from no topic: pass it to Monitor.advance",
+    "topic_attribute": "a table comes from no topic: add a column to it",
+    "constants": "add a column to the table",
     "format": "a table has columns and no format: read the file with pyarrow, pandas or Polars",
     "schema_file": "a table has columns and no format: read the file with fastavro or Polars",
     "idle_advance": "there is no wall time: pass `clocks` to Monitor.advance",

@@ -77,8 +77,10 @@ class FollowedTopics:
         self._follow(Task(topics.control, Start.BEGINNING, 0, self.apply_commands, at_end=self.start_others))
         self._follow(Task(topics.dead_letter, Start.END, LETTERS_BEFORE, self._apply_dead_letters))
         for name, feed in self._feeds.items():
-            apply = partial(self._apply_readings, name, PositionReader(feed, self._registry if feed.registry else None))
-            self._follow(Task(feed.topic, Start.END, READINGS_BEFORE, apply, in_batches=True))
+            for topic in feed.topics:
+                reader = PositionReader(feed, self._registry if feed.registry else None)
+                apply = partial(self._apply_readings, name, reader)
+                self._follow(Task(topic, Start.END, READINGS_BEFORE, apply, in_batches=True))
 
     def stop(self) -> None:
         """Stop to read, and close the connections."""

@@ -587,3 +587,48 @@ def test_the_password_of_the_registry_is_never_shown(load: Load) -> None:
     config = load('[registry]\nurl = "http://schemas"\nuser = "me"\npassword = "of-registry"')
 
     assert "of-registry" not in f"{config!r} {config}"
+
+
+SEVERAL = """
+[feeds.line]
+topics = ["north", "south"]
+stream_id = "id"
+dimensions = ["x"]
+attributes = ["kind"]
+"""
+
+
+def test_a_feed_may_have_several_topics_and_attributes_that_no_record_has(load: Load) -> None:
+    text = SEVERAL + 'constants = { level = 5, open = true, region = "17" }\ntopic_attribute = "source"'
+
+    feed = load("", text).feeds["line"].record("line")
+
+    assert feed.topics == ("north", "south")
+    assert feed.attributes == ("kind", "level", "open", "region", "source")
+    assert feed.constants == (("level", "5.0"), ("open", "true"), ("region", '"17"'))
+    assert feed.of_records().attributes == ("kind",)
+
+
+def test_a_constant_of_a_csv_feed_is_read_like_a_cell(load: Load) -> None:
+    feed = load('format = "csv"\nconstants = { region = "17" }').feeds["line"].record("line")
+
+    assert feed.constants == (("region", "17.0"),)
+
+
+@pytest.mark.parametrize(
+    ("feeds", "shown"),
+    [
+        (SEVERAL.replace('topics = ["north", "south"]\n', ""), "feeds.line: a feed has either topic or topics"),
+        (SEVERAL + 'topic = "east"', "feeds.line: a feed has either topic or topics"),
+        (SEVERAL.replace("south", "north"), 'feeds.line.topics[1] = "north": feeds.line.topics[0] is "north"'),
+        (SEVERAL.replace("south", "bmq.events"), 'feeds.line.topics[1] = "bmq.events": topics.events is "bmq.events"'),
+        (SEVERAL + LINE.replace("feeds.line", "feeds.other").replace('"line"', '"south"'), "feeds.other.topic"),
+        (SEVERAL + 'constants = { kind = "a" }', "kind stands more than once"),
+        (SEVERAL + 'topic_attribute = "x"', "x stands more than once"),
+        (SEVERAL + "constants = { level = [1] }", "feeds.line.constants.level"),
+        (SEVERAL + "constants = { level = nan }", "feeds.line.constants.level"),
+    ],
+)
+def test_topics_and_constants_have_one_role_and_one_value(load: Load, feeds: str, shown: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(shown)):
+        load("", feeds)
