@@ -46,8 +46,10 @@ class Registry:
         self.answers[schema_id] = {"schema": json.dumps(schema)}
 
     def start(self) -> None:
-        """Answer from now on."""
+        """Answer from now on, if it does not yet."""
         registry = self
+        if self._server is not None:
+            return
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:

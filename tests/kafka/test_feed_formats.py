@@ -67,10 +67,17 @@ class World:
         self._names = topic_names(run)
         schema = folder / "plain.avsc"
         schema.write_text(json.dumps(PLAIN_SCHEMA))
-        feeds = {
+        feeds: dict[str, dict[str, Any]] = {
             "plain": {"format": "avro", "schema_file": str(schema), **NESTED},
             "nested": {"event_time_unit": "us", **NESTED},
             "registered": {"format": "avro", **NESTED},
+            "listed": {
+                "readings": "points",
+                "event_time_unit": "us",
+                **NESTED,
+                "event_time": "points.ts",
+                "dimensions": ["points.location.x"],
+            },
             "several": {
                 "topics": [f"{run}-several", f"{run}-several-other"],
                 "topic_attribute": "source",
@@ -86,14 +93,15 @@ class World:
         )
         self._producer = Producer({"bootstrap.servers": servers})
         for name in feeds:
-            self._put(name, name, {})
-            end = self._put(f"{name}-tech", name, {"sector": "tech"})
+            (dimension,) = feeds[name]["dimensions"]
+            self._put(name, name, dimension, {})
+            end = self._put(f"{name}-tech", name, dimension, {"sector": "tech"})
         self.service = Service(config)
         self.service.wait_for({self._names["control"]: end})
 
     def put(self, query_id: str, feed: str, where: dict[str, Any]) -> None:
         """Put a query over a feed, and wait until it is in force."""
-        self.service.wait_for({self._names["control"]: self._put(query_id, feed, where)})
+        self.service.wait_for({self._names["control"]: self._put(query_id, feed, "location.x", where)})
 
     def topic(self, name: str) -> str:
         """Return the topic of a feed, or another one of this run."""
@@ -115,7 +123,7 @@ class World:
         """Return (sign, stream, seconds, x) of the events of a query, by time: only those of a stream have an order."""
         events = [json.loads(record.value) for record in read_all(self._servers, self._names["events"])]
         found = [
-            (event["sign"], event["stream_id"], (event["event_time"] - START_MS) // 1000, event["value"]["location.x"])
+            (event["sign"], event["stream_id"], (event["event_time"] - START_MS) // 1000, *event["value"].values())
             for event in events
             if event["query_id"] == query_id
         ]
@@ -130,8 +138,8 @@ class World:
                 letters[int(headers["offset"])] = headers["code"], record.value, headers["message"]
         return dict(sorted(letters.items()))
 
-    def _put(self, query_id: str, feed: str, where: dict[str, Any]) -> int:
-        definition = {"kind": "border", "feed": feed, "region": {"box": {"location.x": [0, 10]}}, "where": where}
+    def _put(self, query_id: str, feed: str, dimension: str, where: dict[str, Any]) -> int:
+        definition = {"kind": "border", "feed": feed, "region": {"box": {dimension: [0, 10]}}, "where": where}
         return self._send(self._names["control"], json.dumps(definition).encode(), query_id)
 
     def _send(self, topic: str, value: bytes, key: str | None) -> int:
@@ -230,34 +238,66 @@ def test_records_that_name_their_schemas_are_readings_and_a_silent_registry_lose
     registry.start()
     world.service.wait_for({world.topic("registered"): end})
     assert world.events("registered")[3:] == [("+", "c", 4, 1.0)]
-
-    registry.status = 403
-    registry.register(5, PLAIN_SCHEMA)
-    end = world.send("registered", [framed(5, avro(PLAIN_SCHEMA, reading("c", 5, 11.0)))])
-    wait_until(lambda: not world.service.runs(), "the service's end", STOP_LIMIT_SECONDS)
-    assert world.service.exit_code == 1
-    assert f"{registry.url} does not let us in" in world.log().splitlines()[-1]
-    registry.status = 0
-    world.service.restart("kill")
-    world.service.wait_for({world.topic("registered"): end})
-    assert world.events("registered")[4:] == [("-", "c", 5, 11.0)]
-    assert len(world.dead("registered")) == len(wrong)
     assert HIDDEN not in world.log()
 
 
-def test_several_topics_are_one_feed_also_over_a_restart(world: World) -> None:
-    def record(seconds: int, x: float) -> bytes:
-        return json.dumps(reading("a", seconds, x)).encode()
+def record(stream: str, seconds: int, x: float) -> bytes:
+    """Return a reading in JSON."""
+    return json.dumps(reading(stream, seconds, x)).encode()
 
+
+def test_several_topics_are_one_feed(world: World) -> None:
     world.put("several-other", "several", {"source": world.topic("several-other")})
 
-    world.play("several", [record(0, 5.0), b"bad"])
-    world.play("several-other", [record(1, 6.0), record(2, 20.0), b"bad", b"bad"])
-    world.service.restart("stop")
-    world.play("several", [record(3, 7.0)])
-    world.play("several-other", [record(4, 21.0)])
+    world.play("several", [record("a", 0, 5.0), b"bad"])
+    world.play("several-other", [record("a", 1, 6.0), record("a", 2, 20.0), b"bad", b"bad"])
+    world.play("several", [record("a", 3, 7.0)])
 
-    assert world.events("several") == [("+", "a", 0, 5.0), ("-", "a", 2, 20.0), ("+", "a", 3, 7.0), ("-", "a", 4, 21.0)]
+    assert world.events("several") == [("+", "a", 0, 5.0), ("-", "a", 2, 20.0), ("+", "a", 3, 7.0)]
     # A reading that does not fit `where` ends a visit, as leaving the region does.
     assert world.events("several-other") == [("+", "a", 1, 6.0), ("-", "a", 2, 20.0)]
     assert (list(world.dead("several")), list(world.dead("several-other"))) == ([1], [2, 3])
+
+
+def test_the_items_of_a_list_are_readings(world: World) -> None:
+    moves = [{name: move[name] for name in ("ts", "location")} for move in MOVES]
+    good = [
+        json.dumps({"id": "a", "sector": "tech", "points": moves[::2]}).encode(),
+        json.dumps({"id": "b", "points": moves[1::2]}).encode(),
+    ]
+    wrong = json.dumps({"id": "a", "points": [reading("a", 9, 5.0), reading("a", 9, None)]}).encode()
+
+    world.play("listed", [good[0], wrong, b'{"id": "a", "points": []}', good[1]])
+
+    assert world.events("listed") == EVENTS
+    assert world.events("listed-tech") == EVENTS[:2]
+    ((code, value, message),) = world.dead("listed").values()
+    assert (code, value) == ("missing_field", wrong)
+    assert "item 1 of points: points.location.x is absent or null" in message
+
+
+# Last, because it ends the service.
+def test_a_registry_that_refuses_ends_the_service_and_the_next_start_loses_nothing(world: World) -> None:
+    n_registered, n_several = len(world.events("registered")), len(world.events("several"))
+    world.play("several", [record("z", 5, 5.0)])
+    world.play("several-other", [record("z", 6, 15.0), b"bad"])
+    n_dead = len(world.dead("several")), len(world.dead("several-other"))
+    world.registry.start()
+    world.registry.register(5, PLAIN_SCHEMA)
+    world.registry.status = 403
+
+    end = world.send("registered", [framed(5, avro(PLAIN_SCHEMA, reading("z", 5, 1.0)))])
+    wait_until(lambda: not world.service.runs(), "the service's end", STOP_LIMIT_SECONDS)
+    assert world.service.exit_code == 1
+    assert f"{world.registry.url} does not let us in" in world.log().splitlines()[-1]
+
+    world.registry.status = 0
+    other_end = world.send("several-other", [record("z", 7, 6.0)])
+    world.service.restart("kill")
+    world.service.wait_for({world.topic("registered"): end, world.topic("several-other"): other_end})
+    world.play("several", [record("z", 8, 16.0)])
+    assert world.events("registered")[n_registered:] == [("+", "z", 5, 1.0)]
+    of_z = [("+", "z", 5, 5.0), ("-", "z", 6, 15.0), ("+", "z", 7, 6.0), ("-", "z", 8, 16.0)]
+    assert [event for event in world.events("several")[n_several:] if event[1] == "z"] == of_z
+    assert (len(world.dead("several")), len(world.dead("several-other"))) == n_dead
+    assert HIDDEN not in world.log()

@@ -41,6 +41,10 @@ class FeedSection(Section):
     schema_file: str | None = Field(None, min_length=1)
     """The Avro schema (.avsc) that all records of the topic were written with. For `avro` alone. The service reads it
     when it starts. Its path is relative to the working folder. Absent: the records have the header of a registry."""
+    readings: FieldName | None = None
+    """The list in each record whose items are readings, by its path, such as `points`. A field of an item then has a
+    path through the list, such as `points.x`; all other fields belong to each of the items. For `json` alone. Absent:
+    each record is one reading."""
     stream_id: FieldName
     """The field that names the stream, or `@key` for the record key."""
     event_time: FieldName | None = None
@@ -96,6 +100,20 @@ class FeedSection(Section):
             raise ValueError(
                 f"{', '.join(twice)} stands more than once among stream_id, event_time, dimensions, "
                 "attributes, constants and topic_attribute; give each field one role"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _list_has_fields(self) -> Self:
+        if self.readings is None:
+            return self
+        if self.format != "json":
+            raise ValueError(f'readings is for format = "json", and is not built for "{self.format}"; leave it out')
+        fields = (self.stream_id, self.event_time or "", *self.dimensions, *self.attributes)
+        if self.readings in fields or not any(name.startswith(f"{self.readings}.") for name in fields):
+            raise ValueError(
+                f"readings = {self.readings!r} is a list, and the fields of its items are named by a path through it; "
+                f'name at least one as "{self.readings}.NAME", and no field {self.readings!r}'
             )
         return self
 
@@ -182,6 +200,7 @@ class FeedSection(Section):
             more_topics=self.every_topic[1:],
             constants=tuple((attribute, where_text(value)) for attribute, value in self.constants.items()),
             topic_attribute=self.topic_attribute,
+            readings=self.readings,
         )
 
     def _time_unit(self, schema: str) -> records.TimeUnit | None:

@@ -25,6 +25,7 @@ from bmq.wire.attributes import attribute_text, with_constants
 from bmq.wire.control import parse_command
 from bmq.wire.frames import pack_commands, pack_dead_letters, pack_readings
 from bmq.wire.marks import parse_mark
+from bmq.wire.reading_lists import ListDecoder
 from bmq.wire.readings import Decoded, Decoder
 from bmq.wire.registry_records import RegistryDecoder
 
@@ -149,7 +150,9 @@ class FeedDecoder:
         return self._plan.shard_keys[partition % self._plan.n_shards]
 
 
-def _decoder_of(plan: Plan, feed: Feed) -> Decoder | RegistryDecoder:
+def _decoder_of(plan: Plan, feed: Feed) -> Decoder | ListDecoder | RegistryDecoder:
+    if feed.readings is not None:
+        return ListDecoder(feed)
     if not feed.registry:
         return Decoder(feed)
     assert plan.registry is not None  # the configuration checks this

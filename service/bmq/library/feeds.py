@@ -16,6 +16,7 @@ _OF_THE_SERVICE = {
     "topics": "a table comes from no topic: pass it to Monitor.advance",
     "topic_attribute": "a table comes from no topic: add a column to it",
     "constants": "add a column to the table",
+    "readings": "a row is one reading: unnest the list before",
     "format": "a table has columns and no format: read the file with pyarrow, pandas or Polars",
     "schema_file": "a table has columns and no format: read the file with fastavro or Polars",
     "idle_advance": "there is no wall time: pass `clocks` to Monitor.advance",

@@ -100,6 +100,7 @@ class Feed:
     more_topics : further topics whose partitions are partitions of the feed, too.
     constants : the last of ``attributes``, or the last but ``topic_attribute``, which no record has: for each its text
         (`wire.attributes`) in every reading.
+    readings : the path of the list in each record whose items are readings; None: each record is a reading.
     topic_attribute : the last of ``attributes``: the name of the topic that the reading came from. None: there is none.
     """
 
@@ -123,6 +124,7 @@ class Feed:
     more_topics: tuple[str, ...] = ()
     constants: tuple[tuple[str, str], ...] = ()
     topic_attribute: str | None = None
+    readings: str | None = None
 
     @property
     def topics(self) -> tuple[str, ...]:

@@ -32,7 +32,8 @@ def with_paths(document: Mapping[str, object], fields: Sequence[str]) -> Mapping
             value: object = document
             for name in path.split(_DOT):
                 value = value.get(name) if isinstance(value, Mapping) else None
-            found[path] = value
+            if value is not None:
+                found[path] = value
     return found
 
 

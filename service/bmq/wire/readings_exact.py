@@ -58,7 +58,7 @@ class ExactDecoder:
         ReadingError
             The record is not a reading; the code is the reason.
         """
-        fields = self._fields(value)
+        fields = self.fields(value)
         stream_id = self._stream_id(key, fields)
         event_time = self._event_time(fields, record_time)
         values = tuple(_dimension(name, fields.get(name)) for name in self._feed.dimensions)
@@ -70,7 +70,8 @@ class ExactDecoder:
             concat_attributes(attribute_text(fields.get(name)) for name in attributes) if attributes else None,
         )
 
-    def _fields(self, value: bytes | None) -> Mapping[str, object]:
+    def fields(self, value: bytes | None) -> Mapping[str, object]:
+        """Return the fields of a record by name. Raises ReadingError if it is no record of the format."""
         if value is None:
             refuse(DeadLetterCode.NOT_JSON, "the record has no value: send a reading; no stream can be deleted")
         if len(value) > self._max_record_bytes:

@@ -609,6 +609,26 @@ def test_a_feed_may_have_several_topics_and_attributes_that_no_record_has(load: 
     assert feed.of_records().attributes == ("kind",)
 
 
+def test_a_feed_may_have_a_list_of_readings_in_each_record(load: Load) -> None:
+    text = LINE.replace('"x"', '"points.x"') + 'readings = "points"'
+
+    assert load("", text).feeds["line"].record("line").readings == "points"
+
+
+@pytest.mark.parametrize(
+    ("option", "shown"),
+    [
+        ('readings = "points"', 'name at least one as "points.NAME"'),
+        ('readings = "x"', "and no field 'x'"),
+        ('readings = "points"\nformat = "csv"', 'is not built for "csv"'),
+    ],
+)
+def test_a_list_of_readings_has_fields_and_is_json(load: Load, option: str, shown: str) -> None:
+    (fault,) = faults(load, option)
+
+    assert shown in fault
+
+
 def test_a_constant_of_a_csv_feed_is_read_like_a_cell(load: Load) -> None:
     feed = load('format = "csv"\nconstants = { region = "17" }').feeds["line"].record("line")
 
