@@ -96,7 +96,7 @@ class SchemaRegistry:
 
     def schema_at_once(self, schema_id: int) -> str:
         """Return the same for a caller that can do without; ValueError also if the registry cannot be asked."""
-        if time.monotonic() < self._silent_until:
+        if schema_id not in self._schemas and time.monotonic() < self._silent_until:
             raise ValueError("the registry did not answer")
         try:
             return self._known(schema_id, 0.0)
