@@ -16,6 +16,7 @@ from confluent_kafka import Message, Producer
 from bmq.kafka_io.topics import Topics
 from tests.brokers import wait_until
 from tests.conformance.service import Service, topic_names, write_config
+from tests.fleet_messages import DESCRIPTORS, reading_class
 from tests.kafka_records import read_all
 from tests.registry import Registry, framed
 
@@ -67,10 +68,19 @@ class World:
         self._names = topic_names(run)
         schema = folder / "plain.avsc"
         schema.write_text(json.dumps(PLAIN_SCHEMA))
+        descriptors = folder / "fleet.desc"
+        descriptors.write_bytes(DESCRIPTORS.SerializeToString())
         feeds: dict[str, dict[str, Any]] = {
             "plain": {"format": "avro", "schema_file": str(schema), **NESTED},
             "nested": {"event_time_unit": "us", **NESTED},
             "registered": {"format": "avro", **NESTED},
+            "messages": {
+                "format": "protobuf",
+                "schema_file": str(descriptors),
+                "message": "fleet.Reading",
+                "event_time_unit": "us",
+                **NESTED,
+            },
             "listed": {
                 "readings": "points",
                 "event_time_unit": "us",
@@ -205,6 +215,20 @@ def test_fields_within_json_objects_are_named_by_their_paths(world: World) -> No
     ((code, value, message),) = world.dead("nested").values()
     assert (code, value) == ("missing_field", flat)
     assert "location.x is absent or null" in message
+
+
+def test_protobuf_messages_are_readings(world: World) -> None:
+    good = [reading_class()(**{name: move[name] for name in move if move[name] is not None}) for move in MOVES]
+    no_place = reading_class()(id="a", ts=MOVES[0]["ts"])
+    wrong = [b"\xff", no_place.SerializeToString()]
+
+    world.play("messages", [*wrong, *(message.SerializeToString() for message in good)])
+
+    assert world.events("messages") == EVENTS
+    # A text that is not set is an empty one, and not absent.
+    assert world.events("messages-tech") == EVENTS[:2]
+    dead = [(code, value) for code, value, _ in world.dead("messages").values()]
+    assert dead == [("not_json", wrong[0]), ("missing_field", wrong[1])]
 
 
 def test_records_that_name_their_schemas_are_readings_and_a_silent_registry_loses_none(world: World) -> None:

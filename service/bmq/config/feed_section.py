@@ -22,6 +22,7 @@ from bmq.config.option_types import (
 from bmq.records.plane import PLANE
 from bmq.wire.avro_schema import compile_feed, unit_of_time
 from bmq.wire.durations import read_duration
+from bmq.wire.protobuf_records import check_protobuf_feed, protobuf_schema
 from bmq.wire.record_formats import RECORD_FORMATS
 
 
@@ -33,14 +34,18 @@ class FeedSection(Section):
     topics: tuple[Topic, ...] = ()
     """Several topics to read as one, with records of the same form. Partition p of the k-th of them, counted from 0,
     has the number 100,000 k + p in replies and metrics. Fixed for a checkpoint, with their order."""
-    format: Literal["json", "csv", "avro"] = "json"
+    format: Literal["json", "csv", "avro", "protobuf"] = "json"
     """How record values are written. A `csv` line holds stream id, event time, dimensions and attributes, in
     this order, without those that are not configured. An `avro` value is one record: of `schema_file` without a
-    header, otherwise with the header of a schema registry, which names its schema (see `registry`). In `json` and
-    `avro`, a field within an object or record is named by its path, `location.lat`."""
+    header, otherwise with the header of a schema registry, which names its schema (see `registry`). A `protobuf`
+    value is one `message` of `schema_file`, without a header. In all but `csv`, a field within an object, record or
+    message is named by its path, `location.lat`."""
     schema_file: str | None = Field(None, min_length=1)
-    """The Avro schema (.avsc) that all records of the topic were written with. For `avro` alone. The service reads it
-    when it starts. Its path is relative to the working folder. Absent: the records have the header of a registry."""
+    """`avro`: the schema (.avsc) that all records of the topic were written with; absent: the records have the header
+    of a registry. `protobuf`: the descriptor set that `protoc --include_imports --descriptor_set_out=FILE` makes;
+    needed. The service reads it when it starts. Its path is relative to the working folder."""
+    message: FieldName | None = None
+    """The full name of the message that each record is, such as `fleet.Reading`. For `protobuf`, and needed there."""
     readings: FieldName | None = None
     """The list in each record whose items are readings, by its path, such as `points`. A field of an item then has a
     path through the list, such as `points.x`; all other fields belong to each of the items. For `json` alone. Absent:
@@ -145,11 +150,19 @@ class FeedSection(Section):
 
     @model_validator(mode="after")
     def _schema_fits(self) -> Self:
-        if self.schema_file is not None and self.format != "avro":
-            raise ValueError(f'schema_file is for format = "avro", and not for "{self.format}"; leave one of them out')
+        is_protobuf = self.format == "protobuf"
+        if self.schema_file is not None and not (is_protobuf or self.format == "avro"):
+            raise ValueError(
+                f'schema_file is for format = "avro" or "protobuf", and not for "{self.format}"; leave it out'
+            )
+        if is_protobuf and self.schema_file is None:
+            raise ValueError('format = "protobuf" needs schema_file, a descriptor set; a registry is not built for it')
+        if is_protobuf != (self.message is not None):
+            raise ValueError('format = "protobuf" and message need each other; set both, or leave message out')
         if self.schema_file is not None:
+            check = check_protobuf_feed if is_protobuf else compile_feed
             try:
-                compile_feed(self.record("feed").of_records())
+                check(self.record("feed").of_records())
             except ValueError as error:
                 raise ValueError(f"schema_file = {self.schema_file!r}: {error}") from None
         return self
@@ -177,7 +190,7 @@ class FeedSection(Section):
             The schema file cannot be read, or is in conflict with `event_time_unit`. A section that was made has read
             it once without this error.
         """
-        schema = "" if self.schema_file is None else _read_schema(self.schema_file)
+        schema = self._read_schema()
         where_text = RECORD_FORMATS[records.Format(self.format)].where_text
         return records.Feed(
             name=name,
@@ -203,18 +216,20 @@ class FeedSection(Section):
             readings=self.readings,
         )
 
+    def _read_schema(self) -> str:
+        if self.schema_file is None:
+            return ""
+        try:
+            content = Path(self.schema_file).read_bytes()
+            return content.decode() if self.message is None else protobuf_schema(content, self.message)
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"the file cannot be read: {error}; name a readable schema file") from None
+
     def _time_unit(self, schema: str) -> records.TimeUnit | None:
         unit = None if self.event_time_unit is None else records.TimeUnit(self.event_time_unit)
-        if not schema or self.event_time is None:
+        if not schema or self.format != "avro" or self.event_time is None:
             return unit
         return unit_of_time(schema, self.event_time, unit)
-
-
-def _read_schema(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"the file cannot be read: {error}; name a readable schema file in JSON (.avsc)") from None
 
 
 def _milliseconds(duration: str | None) -> int | None:

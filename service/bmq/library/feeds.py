@@ -19,6 +19,7 @@ _OF_THE_SERVICE = {
     "readings": "a row is one reading: unnest the list before",
     "format": "a table has columns and no format: read the file with pyarrow, pandas or Polars",
     "schema_file": "a table has columns and no format: read the file with fastavro or Polars",
+    "message": "a table has columns and no format",
     "idle_advance": "there is no wall time: pass `clocks` to Monitor.advance",
     "max_future": "a row has no timestamp of a record that it could be ahead of: filter the table",
 }

@@ -15,6 +15,7 @@ class Format(StrEnum):
     JSON = "json"
     CSV = "csv"
     AVRO = "avro"
+    PROTOBUF = "protobuf"
 
 
 class TimeUnit(StrEnum):
@@ -95,7 +96,8 @@ class Feed:
     max_future_ms : how far an event time may be ahead of the record's timestamp; None: any. A record without a
         timestamp has no limit.
     join : whether it may take part in joins; all its readings then go to every shard.
-    schema : the Avro schema of the records, as JSON; "" for the other formats, and if each record names its schema.
+    schema : the schema of the records, as JSON: of Avro its own, of Protobuf that of `wire.protobuf_records`; "" for
+        the other formats, and if each record names its schema.
     registry : each record names its schema in the header of a schema registry.
     more_topics : further topics whose partitions are partitions of the feed, too.
     constants : the last of ``attributes``, or the last but ``topic_attribute``, which no record has: for each its text

@@ -15,6 +15,7 @@ from bmq.records import Bools, Bytes, Feed, Format, Int64s
 from bmq.wire.avro_records import AvroRecords
 from bmq.wire.csv_records import CsvRecords
 from bmq.wire.json_records import JsonRecords
+from bmq.wire.protobuf_records import ProtobufRecords
 from bmq.wire.scanned_fields import ScannedFields
 
 
@@ -66,4 +67,5 @@ RECORD_FORMATS: Mapping[Format, type[RecordFormat]] = {
     Format.JSON: JsonRecords,
     Format.CSV: CsvRecords,
     Format.AVRO: AvroRecords,
+    Format.PROTOBUF: ProtobufRecords,
 }

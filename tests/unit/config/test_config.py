@@ -548,7 +548,7 @@ def test_a_schema_that_no_record_can_be_read_with_is_refused(load: Load, tmp_pat
             'format = "avro"',
             'format = "avro": the feed needs the schema of its records; set schema_file, or registry.url',
         ),
-        ('schema_file = "a.avsc"', 'for format = "avro", and not for "json"'),
+        ('schema_file = "a.avsc"', 'for format = "avro" or "protobuf", and not for "json"'),
         ('format = "avro"\nschema_file = "does/not/exist.avsc"', "cannot be read"),
     ],
 )
