@@ -106,8 +106,8 @@ screenshots: java $(INSTALLED) ## Make the pictures of the page that the README 
 # A compiled kernel neither checks an index nor warns of an overflow; plain Python does both. A warning fails no test,
 # because hashes overflow on purpose and ranks multiply infinity by 0. Not here: tests of trackings, whose kernels read
 # the fields of records in a way that only numba knows, and tests of so many values that they take minutes.
-NOJIT_TESTS := $(addprefix tests/property/test_,decode_paths_agree.py held.py index_vs_oracle.py levels_vs_oracle.py \
-	passes_vs_oracle.py shapes_vs_oracle.py stream_table.py where_index.py) \
+NOJIT_TESTS := $(addprefix tests/property/test_,avro_records.py decode_paths_agree.py held.py index_vs_oracle.py json_paths.py \
+	levels_vs_oracle.py passes_vs_oracle.py reading_lists.py shapes_vs_oracle.py stream_table.py where_index.py) \
 	$(addprefix tests/unit/,bench/test_boxes.py kernels engines/feed/test_pass_search.py wire/test_frames.py wire/test_readings.py)
 .PHONY: test-nojit
 test-nojit: $(INSTALLED) ## Run the kernels' tests without compiling them (ARGS="-k name" for some of them)

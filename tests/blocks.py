@@ -18,7 +18,7 @@ def decode_readings(plan: Plan) -> Decode:
     The columns are key, value, topic, partition, offset and timestamp (microseconds).
     """
     feeds = plan.feed_by_topic()
-    return _decode_by(lambda block: FeedDecoder(plan, feeds[block.topic]))
+    return _decode_by(lambda block: FeedDecoder(plan, feeds[block.topic], block.topic))
 
 
 def decode_control(plan: Plan) -> Decode:

@@ -68,7 +68,8 @@ def _can_serve(folder: Path, name: str, options: Json) -> bool:
 
 
 def _feed_table(topic: str, options: Json) -> Json:
-    return {"topic": topic, "stream_id": "id", "event_time": "ts", "attributes": [ATTRIBUTE], **options}
+    of_topic = {} if "topics" in options else {"topic": topic}
+    return {**of_topic, "stream_id": "id", "event_time": "ts", "attributes": [ATTRIBUTE], **options}
 
 
 def toml_text(tables: Mapping[str, Json]) -> str:

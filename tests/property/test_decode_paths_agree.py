@@ -38,9 +38,11 @@ FEEDS = {
     "lines of no unit": Feed("f", "f", "id", ("x",), "ts", Format.CSV, event_time_unit=None),
     "lines of seconds": Feed("f", "f", "id", ("x",), "ts", Format.CSV, event_time_unit=TimeUnit.S),
     "lines of nanoseconds": Feed("f", "f", "@key", ("x",), "ts", Format.CSV, event_time_unit=TimeUnit.NS),
+    "paths": Feed("f", "f", "other.id", ("x", "other.x"), "ts", attributes=("idx.i", "other.other.x", "other")),
+    "a path with a time, by key": Feed("f", "f", "@key", ("x.x.x",), "other.ts", attributes=("x.",)),
     "no far future": Feed("f", "f", "id", ("x",), "ts", max_future_ms=1_700_000_000_000 - 1_003),
 }
-NAMES = ["id", "ts", "x", "y", "z", "ü", "größe", "other", "\\u0069d", "i", "", "idx"]
+NAMES = ["id", "ts", "x", "y", "z", "ü", "größe", "other", "\\u0069d", "i", "", "idx", "other.x", "x.x"]
 
 # fmt: off
 ODD_NUMBERS = [

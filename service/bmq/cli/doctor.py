@@ -20,6 +20,7 @@ from bmq.cli.target import BootstrapOption, ConfigOption, find_target
 from bmq.cli.terminal import plain
 from bmq.config import Config
 from bmq.errors import ConfigError, ServiceError, SetupError, StateError
+from bmq.kafka_io.schema_registry import SchemaRegistry, configured_registry
 from bmq.kafka_io.topics import Topics
 
 _COLORS = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
@@ -91,7 +92,10 @@ def _kafka(config: Config, servers: str) -> Iterator[Finding]:
     if config.topics.membership is not None:
         yield _membership_topic(topics, config.topics.membership)
     for name, feed in config.feeds.items():
-        yield _topic(f"feeds.{name}", feed.topic, there)
+        for topic in feed.every_topic:
+            yield _topic(f"feeds.{name}", topic, there)
+    if any(feed.needs_registry for feed in config.feeds.values()):
+        yield attempt("registry", lambda: _registry(config))
     outputs = {config.topics.replies, config.topics.events, config.topics.dead_letter} & there.keys()
     for name, why in topics.unusable(outputs).items():
         yield Finding(
@@ -109,6 +113,13 @@ def _kafka(config: Config, servers: str) -> Iterator[Finding]:
             yield from look_at_offsets(config, topics, folder)
         except ServiceError as error:
             yield Finding(Level.FAIL, "offsets", str(error))
+
+
+def _registry(config: Config) -> str:
+    address = configured_registry(config)
+    assert address is not None  # the configuration checks this
+    SchemaRegistry(address).ping()
+    return f"answers at {address.url}"
 
 
 def _control_topic(topics: Topics, name: str) -> Finding:

@@ -11,11 +11,11 @@ MOST_AHEAD_MS = 10_000
 
 
 def look_at_clocks(config: Config, topics: Topics) -> Iterator[Finding]:
-    """Return a finding for each feed that has a record from the future, or one for all feeds that have records.
+    """Return a finding for each topic with a record from the future, or one for all topics that have records.
 
     A clock that is behind cannot be seen: the records may be old.
     """
-    latest = topics.latest_times(feed.topic for feed in config.feeds.values())
+    latest = topics.latest_times(topic for feed in config.feeds.values() for topic in feed.every_topic)
     now = time.time_ns() // 1_000_000
     ahead = {topic: at - now for topic, at in latest.items() if at - now > MOST_AHEAD_MS}
     for topic, by in ahead.items():
@@ -27,4 +27,4 @@ def look_at_clocks(config: Config, topics: Topics) -> Iterator[Finding]:
             "producer, of the broker or of this machine right.",
         )
     if latest and not ahead:
-        yield Finding(Level.OK, "clocks", f"no record is ahead of the clock of this machine ({len(latest)} feeds)")
+        yield Finding(Level.OK, "clocks", f"no record is ahead of the clock of this machine ({len(latest)} topics)")

@@ -19,7 +19,7 @@ def look_at_offsets(config: Config, topics: Topics, checkpoint: Path) -> Iterato
     checkpoint : its folder, on this machine.
     """
     last = last_position(checkpoint)
-    names = [feed.topic for feed in config.feed_records().values() if feed.topic in last.offsets]
+    names = [topic for feed in config.feeds.values() for topic in feed.every_topic if topic in last.offsets]
     if not names:
         return
     ends = topics.ends(names)
@@ -37,7 +37,7 @@ def look_at_offsets(config: Config, topics: Topics, checkpoint: Path) -> Iterato
         sentence = loss_sentence(at.loss, at.topic, at.partition, at.expected, at.start)
         yield Finding(level, "offsets", f"{sentence} {way_out}")
     if not lost:
-        yield Finding(Level.OK, "offsets", f"Kafka has all that comes after the last batch ({len(names)} feeds)")
+        yield Finding(Level.OK, "offsets", f"Kafka has all that comes after the last batch ({len(names)} topics)")
 
 
 def _losses(last: Position, available: Position, begins: Mapping[str, Mapping[int, int]]) -> Iterator[Range]:

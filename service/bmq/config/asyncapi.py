@@ -19,7 +19,7 @@ from bmq.config.asyncapi_messages import (
     Message,
     message,
 )
-from bmq.config.sections import FeedSection, TopicsSection
+from bmq.config.sections import TopicsSection
 from bmq.wire.draft7 import in_draft_7
 from bmq.wire.kinds import KINDS
 from bmq.wire.schemas import file_text, schemas
@@ -123,11 +123,7 @@ def _channels(messages: dict[str, dict[str, Message]]) -> dict[str, Any]:
         "address": "{topic}",
         "description": "The readings of one feed.",
         "messages": _references(messages["readings"]),
-        "parameters": {
-            "topic": {
-                "description": f"The option `feeds.NAME.topic`. {_text(FeedSection.model_fields['topic'].description)}"
-            }
-        },
+        "parameters": {"topic": {"description": "The option `feeds.NAME.topic`, or one of `feeds.NAME.topics`."}},
     }
     return channels
 

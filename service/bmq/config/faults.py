@@ -27,6 +27,7 @@ _RULES = {
 }
 
 _SECRET = re.compile(r"password|secret|jaas|token|ssl\.key\.pem", re.IGNORECASE)
+_USER_IN_URL = re.compile(r"://[^/\s]*@")  # with a password, perhaps
 Location = tuple[int | str, ...]
 
 
@@ -107,6 +108,6 @@ def _equals(location: Location, value: object) -> str:
     """Return ` = value` in TOML's notation; "" for a table, which is long and may contain a secret."""
     if isinstance(value, Mapping):
         return ""
-    if is_secret(str(location[-1])):
+    if is_secret(str(location[-1])) or (isinstance(value, str) and _USER_IN_URL.search(value)):
         return " = ***"
     return f" = {json.dumps(value, ensure_ascii=False, default=str)}"

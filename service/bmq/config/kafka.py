@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, field_validator
 
 from bmq.config.faults import is_secret
-from bmq.config.sections import Section
+from bmq.config.option_types import Section
 from bmq.errors import ConfigError
 
 _SERVERS = re.compile(r"[^\s,]+:\d+(,[^\s,]+:\d+)*")

@@ -4,15 +4,11 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bmq.config.feed_section import FeedSection
 from bmq.config.kafka import KafkaSection
-from bmq.config.sections import (
-    FeedSection,
-    JobSection,
-    LogSection,
-    MetricsSection,
-    Section,
-    TopicsSection,
-)
+from bmq.config.option_types import Section
+from bmq.config.registry_section import RegistrySection
+from bmq.config.sections import JobSection, LogSection, MetricsSection, TopicsSection
 from bmq.config.tenancy import LimitsSection, TenantSection
 
 _SECTIONS: dict[str, type[Section]] = {
@@ -20,6 +16,7 @@ _SECTIONS: dict[str, type[Section]] = {
     "topics": TopicsSection,
     "feeds.NAME": FeedSection,
     "job": JobSection,
+    "registry": RegistrySection,
     "tenants.NAME": TenantSection,
     "limits": LimitsSection,
     "metrics": MetricsSection,

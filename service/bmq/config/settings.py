@@ -20,8 +20,10 @@ from pydantic_settings import (
 
 from bmq import records
 from bmq.config.faults import ENVIRONMENT_PREFIX, describe, unknown_variables
+from bmq.config.feed_section import FeedSection
 from bmq.config.kafka import KafkaSection
-from bmq.config.sections import FeedSection, JobSection, LogSection, MetricsSection, TopicsSection
+from bmq.config.registry_section import RegistrySection
+from bmq.config.sections import JobSection, LogSection, MetricsSection, TopicsSection
 from bmq.config.tenancy import LimitsSection, TenantSection
 from bmq.errors import ConfigError
 
@@ -61,6 +63,7 @@ class Config(BaseSettings):
     topics: TopicsSection = Field(default_factory=TopicsSection)
     feeds: dict[Annotated[str, _name_of("feed")], FeedSection] = Field(default_factory=dict)
     job: JobSection = Field(default_factory=JobSection)
+    registry: RegistrySection = Field(default_factory=RegistrySection)
     tenants: dict[Annotated[str, _name_of("tenant")], TenantSection] = Field(default_factory=dict)
     limits: LimitsSection = Field(default_factory=LimitsSection)
     metrics: MetricsSection = Field(default_factory=MetricsSection)
@@ -169,9 +172,24 @@ def _faults_between(document: Mapping[str, Any]) -> list[str]:
         for name in ("control", "replies", "events", "dead_letter", "clock", "membership", "markers")
     }
     for name, feed in feeds.items():
-        topic_by_role[f"feeds.{name}.topic"] = feed.get("topic") if isinstance(feed, Mapping) else None
+        if isinstance(feed, Mapping):
+            topic_by_role[f"feeds.{name}.topic"] = feed.get("topic")
+            topic_by_role |= {f"feeds.{name}.topics[{i}]": one for i, one in enumerate(_listed(feed.get("topics")))}
     shared = _shared_topics({role: topic for role, topic in topic_by_role.items() if isinstance(topic, str)})
-    return shared + _faults_of_tenants(document.get("tenants", {}), feeds)
+    return shared + _faults_of_registry(document, feeds) + _faults_of_tenants(document.get("tenants", {}), feeds)
+
+
+def _faults_of_registry(document: Mapping[str, Any], feeds: Mapping[str, object]) -> list[str]:
+    """Return a fault for each feed that needs a registry, if none is configured."""
+    registry = document.get("registry", {})
+    if not isinstance(registry, Mapping) or registry.get("url") is not None:
+        return []
+    return [
+        f'feeds.{name}.format = "avro": the feed needs the schema of its records; set schema_file, or registry.url if '
+        "they have the header of a schema registry"
+        for name, feed in feeds.items()
+        if isinstance(feed, Mapping) and feed.get("format") == "avro" and feed.get("schema_file") is None
+    ]
 
 
 def _faults_of_tenants(tenants: object, feeds: Mapping[str, object]) -> list[str]:

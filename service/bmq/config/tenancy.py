@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from bmq import records
-from bmq.config.sections import Section, Whole
+from bmq.config.option_types import Section, Whole
 
 _LIMITS = records.Limits()
 

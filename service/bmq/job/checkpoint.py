@@ -35,7 +35,7 @@ class Origin(msgspec.Struct, frozen=True):
 
     Attributes
     ----------
-    start_offsets : feed -> partition -> offset of the first reading.
+    start_offsets : feed -> partition of the feed -> offset of the first reading.
     control_end : end of the control topic when the checkpoint began; deletes before it get no reply.
     feeds : feed -> the options that must not change; see `bound_options`.
     clock_start : partition of the clock topic -> its end when the checkpoint began: earlier marks belong to another
@@ -208,7 +208,8 @@ def bound_options(feeds: dict[str, Feed]) -> dict[str, dict[str, Any]]:
     """Return feed -> option -> value, for the options on which offsets or state depend."""
     return {
         name: {
-            "topic": feed.topic,
+            # Their order numbers the partitions.
+            "topic": feed.topic if not feed.more_topics else list(feed.topics),
             "dimensions": list(feed.dimensions),
             "attributes": list(feed.attributes),
             "space": "lonlat" if feed.lonlat else "plane",

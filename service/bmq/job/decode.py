@@ -19,11 +19,15 @@ from bmq.job.frame_rows import DATA_LOSS, FrameRow, Kind, frame_rows
 from bmq.job.garbage import paused_collector
 from bmq.job.plan import Plan
 from bmq.kafka_io.range_reader import RecordBlock
+from bmq.kafka_io.schema_registry import registry_at
 from bmq.records import NEVER, Feed, Readings
+from bmq.wire.attributes import attribute_text, with_constants
 from bmq.wire.control import parse_command
 from bmq.wire.frames import pack_commands, pack_dead_letters, pack_readings
 from bmq.wire.marks import parse_mark
+from bmq.wire.reading_lists import ListDecoder
 from bmq.wire.readings import Decoded, Decoder
+from bmq.wire.registry_records import RegistryDecoder
 
 _log = logging.getLogger(__name__)
 
@@ -85,19 +89,24 @@ class ControlDecoder:
 
 
 class FeedDecoder:
-    """Decodes the records of one partition of one feed in one task."""
+    """Decodes the records of one partition of one topic of a feed in one task."""
 
-    def __init__(self, plan: Plan, feed: Feed) -> None:
+    def __init__(self, plan: Plan, feed: Feed, topic: str) -> None:
         self._plan = plan
         self._feed = feed
-        self._decoder = Decoder(feed)
+        self._topic = topic
+        self._decoder = _decoder_of(plan, feed.of_records())
+        self._constants = [text for _, text in feed.constants]
+        if feed.topic_attribute is not None:
+            self._constants.append(attribute_text(topic))
 
     def decode(self, block: RecordBlock) -> Iterator[pa.RecordBatch]:
         """Return the rows of the partition's next block of records, as one batch."""
-        plan, feed, partition = self._plan, self._feed, block.partition
+        plan, feed = self._plan, self._feed
+        partition = feed.partition_of(block.topic, block.partition)
         first, after = int(block.offsets[0]), int(block.offsets[-1]) + 1
         decoded = self._decoder.decode(block.keys, block.values, block.times)
-        readings = decoded.readings
+        readings = with_constants(decoded.readings, self._constants)
         if feed.max_lateness_ms:
             readings = with_partition(readings, partition)
         times = readings.event_times
@@ -125,19 +134,29 @@ class FeedDecoder:
             feed.name,
             pa.nulls(1, pa.binary()),
             pa.nulls(1, pa.binary()),
-            pa.array([feed.topic]),
+            pa.array([self._topic]),
             pa.array([partition]),
             pa.array([expected]),
             [DATA_LOSS],
             [message],
         )
+        number = feed.partition_of(self._topic, partition)
         return frame_rows(
-            [FrameRow(self._any_shard(partition), Kind.DEAD_LETTERS, feed.name, partition, expected, first, frame)]
+            [FrameRow(self._any_shard(number), Kind.DEAD_LETTERS, feed.name, number, expected, first, frame)]
         )
 
     def _any_shard(self, partition: int) -> int:
         """Return the shard that gets the dead letters of a partition: they belong to no shard."""
         return self._plan.shard_keys[partition % self._plan.n_shards]
+
+
+def _decoder_of(plan: Plan, feed: Feed) -> Decoder | ListDecoder | RegistryDecoder:
+    if feed.readings is not None:
+        return ListDecoder(feed)
+    if not feed.registry:
+        return Decoder(feed)
+    assert plan.registry is not None  # the configuration checks this
+    return RegistryDecoder(feed, registry_at(plan.registry).schema)
 
 
 def with_partition(readings: Readings, partition: int) -> Readings:

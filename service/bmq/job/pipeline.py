@@ -91,4 +91,5 @@ def _frames(spark: SparkSession, name: str, settings: SourceSettings) -> DataFra
 
 
 def _by_topic(plan: Plan, offsets: dict[str, dict[int, int]]) -> dict[str, dict[int, int]]:
-    return {plan.feeds[feed].topic: partitions for feed, partitions in offsets.items()}
+    by_feed = (plan.feeds[feed].offsets_by_topic(partitions) for feed, partitions in offsets.items())
+    return {topic: partitions for by_topic in by_feed for topic, partitions in by_topic.items()}

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from bmq.kafka_io.schema_registry import RegistryAddress
 from bmq.records import Feed, Installation
 from bmq.wire.cloud_events import CloudEvents
 
@@ -22,15 +23,17 @@ class Plan:
     run_id : identifies this start of the streaming query, so that no replica of an earlier start is used.
     installation : the feeds, and what queries may name and cost.
     shard_keys : the grouping key of each shard.
-    start_offsets : feed -> partition -> offset at which this checkpoint began; replies contain it before any reading.
+    start_offsets : feed -> partition of the feed -> offset at which this checkpoint began; replies contain it before
+        any reading.
     silent_tombstones_before : end of the control topic when the checkpoint began; deletes before it get no reply.
     clock_topic : the topic of the marks of silent feeds; None: no feed has `idle_advance`.
     membership_topic : the topic of the streams that are inside now; None: it is not written.
     client_options : options of the Kafka clients of the tasks.
     delivery_id : begins the transactional ids and groups of the checkpoint.
     markers_topic : the topic of the marks of written batches; None: delivery is at least once.
-    envelope : of the events; None: the events as they are.
+    registry : where the schemas of records are that name them; None: no feed has such records.
     frames_folder : the folder of large frames (`job.frame_files`); None: the tasks may be on several machines.
+    envelope : of the events; None: the events as they are.
     """
 
     run_id: str
@@ -48,6 +51,7 @@ class Plan:
     client_options: dict[str, str]
     delivery_id: str
     markers_topic: str | None
+    registry: RegistryAddress | None = None
     frames_folder: Path | None = None
     envelope: CloudEvents | None = None
 
@@ -63,4 +67,4 @@ class Plan:
 
     def feed_by_topic(self) -> dict[str, Feed]:
         """Return topic -> Feed."""
-        return {feed.topic: feed for feed in self.feeds.values()}
+        return {topic: feed for feed in self.feeds.values() for topic in feed.topics}

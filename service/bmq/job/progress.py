@@ -34,7 +34,7 @@ class ProgressListener:
     def __init__(self, metrics: Metrics, plan: Plan, idle_feeds: IdleFeeds) -> None:
         self._metrics = metrics
         self._idle_feeds = idle_feeds
-        self._feed_by_topic = {feed.topic: name for name, feed in plan.feeds.items()}
+        self._feed_by_topic = plan.feed_by_topic()
         self.batch_ended = threading.Event()
 
     def register(self, spark: SparkSession) -> None:
@@ -80,7 +80,8 @@ class ProgressListener:
                 continue
             for partition, offset in partitions.items():
                 read = end.get(topic, {}).get(partition, 0)
-                self._metrics.lag(feed, int(partition), max(0, offset - read))
+                number = feed.partition_of(topic, int(partition))
+                self._metrics.lag(feed.name, number, max(0, offset - read))
 
 
 class _JavaListener:

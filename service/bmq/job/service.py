@@ -31,6 +31,7 @@ from bmq.job.rehearsal import readings_wait, rehearse
 from bmq.job.session import end_jvm, is_submitted, make_session, start_worker_daemons, temporary_folder
 from bmq.job.shards import shard_keys
 from bmq.job.watchdog import BrokerWatch, Watchdog
+from bmq.kafka_io.schema_registry import configured_registry
 from bmq.kafka_io.topics import Topics
 from bmq.metrics.endpoint import Place
 from bmq.metrics.health import Health
@@ -94,7 +95,7 @@ class Service:
         topics = Topics(config.kafka.client_options())
         made = topics.create_missing(  # 1
             config.topics.control,
-            [feed.topic for feed in feeds.values()]
+            [topic for feed in feeds.values() for topic in feed.topics]
             + [config.topics.replies, config.topics.events, config.topics.dead_letter],
             FEED_PARTITIONS,
             clock=_clock_topic(config),
@@ -295,8 +296,15 @@ def _warn_if_not_compacted(topics: Topics, membership: str | None) -> None:
 def _offsets(
     feeds: dict[str, Feed], offsets_of: Callable[[list[str]], dict[str, dict[int, int]]]
 ) -> dict[str, dict[int, int]]:
-    by_topic = offsets_of([feed.topic for feed in feeds.values()])
-    return {name: by_topic[feed.topic] for name, feed in feeds.items()}
+    by_topic = offsets_of([topic for feed in feeds.values() for topic in feed.topics])
+    return {
+        name: {
+            feed.partition_of(topic, partition): offset
+            for topic in feed.topics
+            for partition, offset in by_topic[topic].items()
+        }
+        for name, feed in feeds.items()
+    }
 
 
 def _plan(config: Config, origin: Origin) -> Plan:
@@ -319,5 +327,6 @@ def _plan(config: Config, origin: Origin) -> Plan:
         client_options=config.kafka.client_options(),
         delivery_id=origin.delivery_id,
         markers_topic=_markers_topic(config),
+        registry=configured_registry(config),
         frames_folder=None if is_submitted() else temporary_folder() / f"frames-{run_id}",
     )

@@ -9,6 +9,7 @@ that needs other kernels. This module names no kernel; a test finds kernels that
 
 import gc
 import json
+import struct
 import subprocess
 import sys
 import time
@@ -35,8 +36,16 @@ from bmq.wire.control import parse_command
 from bmq.wire.event_messages import render_crossings
 from bmq.wire.frames import pack_readings, unpack_readings
 from bmq.wire.join_event_messages import render_pairs
+from bmq.wire.reading_lists import ListDecoder
 from bmq.wire.readings import Decoder
 
+_SCHEMA = json.dumps(
+    {
+        "type": "record",
+        "name": "Reading",
+        "fields": [{"name": "id", "type": "string"}, {"name": "ts", "type": "string"}, {"name": "x", "type": "double"}],
+    }
+)
 _FEEDS_BY_FORM = {
     feed.name: feed
     for feed in (
@@ -46,6 +55,8 @@ _FEEDS_BY_FORM = {
         Feed("held", "held", "id", ("x",), event_time="ts", max_lateness_ms=1_000),
         Feed("space", "space", "id", ("x", "y", "z")),
         Feed("sheet", "sheet", "@key", ("x",), event_time="ts", format=Format.CSV),
+        Feed("lists", "lists", "id", ("points.x",), event_time="ts", readings="points"),
+        Feed("container", "container", "id", ("x",), event_time="ts", format=Format.AVRO, schema=_SCHEMA),
         *(
             Feed(side, side, "id", ("x",), event_time="ts", attributes=("other",), stream_ttl_ms=1_000, join=True)
             for side in ("left", "right")
@@ -243,7 +254,8 @@ def _definition(feed: Feed, hi: float, streams: list[str] | None) -> dict[str, A
 def _advance(monitor: Monitor, feed: Feed, n: int) -> int:
     keys, values = _records(feed, n)
     record_times = np.full(n, 1_700_000_000_000, dtype=np.int64)
-    readings = Decoder(feed).decode(keys, values, record_times).readings
+    decoder = Decoder(feed) if feed.readings is None else ListDecoder(feed)
+    readings = decoder.decode(keys, values, record_times).readings
     if feed.max_lateness_ms:
         readings = with_partition(readings, 0)
     frames = [unpack_readings(frame) for frame in pack_readings(readings, n_shards=2)]
@@ -273,7 +285,13 @@ def _record(feed: Feed, i: int) -> bytes:
     values = [_POSITIONS[i % len(_POSITIONS)]] * len(feed.dimensions)
     if feed.format is Format.CSV:
         return ",".join(map(str, [time_text, *values])).encode()
-    fields = {"id": _stream_id(i), "ts": time_text, "other": [None, {"é": "\n"}]}
+    if feed.format is Format.AVRO:
+        texts = (text.encode() for text in (_stream_id(i), str(_TIMES[1 + i % 3])))  # the first one is no text
+        # The length of a short text is one byte in Avro, twice the number.
+        return b"".join(bytes([2 * len(text)]) + text for text in texts) + struct.pack("<d", *values)
+    fields: dict[str, Any] = {"id": _stream_id(i), "ts": time_text, "other": [None, {"é": "\n"}]}
+    if feed.readings is not None:
+        return json.dumps(fields | {feed.readings: [{"x": values[0]}]}).encode()
     return json.dumps(fields | dict(zip(feed.dimensions, values, strict=True))).encode()
 
 

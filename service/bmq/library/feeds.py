@@ -7,13 +7,19 @@ from pydantic import ValidationError
 
 from bmq import records
 from bmq.config.faults import describe, unknown_option
-from bmq.config.sections import FeedSection
+from bmq.config.feed_section import FeedSection
 from bmq.errors import ConfigError
 
 # Options of the service's configuration that have no meaning for a table, each with what to do instead.
 _OF_THE_SERVICE = {
     "topic": "a table comes from no topic: pass it to Monitor.advance",
+    "topics": "a table comes from no topic: pass it to Monitor.advance",
+    "topic_attribute": "a table comes from no topic: add a column to it",
+    "constants": "add a column to the table",
+    "readings": "a row is one reading: unnest the list before",
     "format": "a table has columns and no format: read the file with pyarrow, pandas or Polars",
+    "schema_file": "a table has columns and no format: read the file with fastavro or Polars",
+    "message": "a table has columns and no format",
     "idle_advance": "there is no wall time: pass `clocks` to Monitor.advance",
     "max_future": "a row has no timestamp of a record that it could be ahead of: filter the table",
 }

@@ -1,9 +1,12 @@
 """Feeds, regions and queries."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 
 from bmq.records.kinds import Family, Kind
+
+# Between the numbers of the first partitions of two topics of a feed; no topic has so many partitions.
+PARTITIONS_OF_A_TOPIC = 100_000
 
 
 class Format(StrEnum):
@@ -11,6 +14,8 @@ class Format(StrEnum):
 
     JSON = "json"
     CSV = "csv"
+    AVRO = "avro"
+    PROTOBUF = "protobuf"
 
 
 class TimeUnit(StrEnum):
@@ -91,6 +96,14 @@ class Feed:
     max_future_ms : how far an event time may be ahead of the record's timestamp; None: any. A record without a
         timestamp has no limit.
     join : whether it may take part in joins; all its readings then go to every shard.
+    schema : the schema of the records, as JSON: of Avro its own, of Protobuf that of `wire.protobuf_records`; "" for
+        the other formats, and if each record names its schema.
+    registry : each record names its schema in the header of a schema registry.
+    more_topics : further topics whose partitions are partitions of the feed, too.
+    constants : the last of ``attributes``, or the last but ``topic_attribute``, which no record has: for each its text
+        (`wire.attributes`) in every reading.
+    readings : the path of the list in each record whose items are readings; None: each record is a reading.
+    topic_attribute : the last of ``attributes``: the name of the topic that the reading came from. None: there is none.
     """
 
     name: str
@@ -108,6 +121,35 @@ class Feed:
     max_future_ms: int | None = None
     join: bool = False
     event_time_unit: TimeUnit | None = TimeUnit.MS
+    schema: str = ""
+    registry: bool = False
+    more_topics: tuple[str, ...] = ()
+    constants: tuple[tuple[str, str], ...] = ()
+    topic_attribute: str | None = None
+    readings: str | None = None
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """Every topic of the feed."""
+        return (self.topic, *self.more_topics)
+
+    def partition_of(self, topic: str, partition: int) -> int:
+        """Return the number that a partition of one of the topics has among all partitions of the feed."""
+        return self.topics.index(topic) * PARTITIONS_OF_A_TOPIC + partition
+
+    def offsets_by_topic(self, offsets: dict[int, int]) -> dict[str, dict[int, int]]:
+        """Return topic -> partition -> offset, from partition of the feed -> offset."""
+        found: dict[str, dict[int, int]] = {topic: {} for topic in self.topics}
+        for number, offset in offsets.items():
+            place, partition = divmod(number, PARTITIONS_OF_A_TOPIC)
+            found[self.topics[place]][partition] = offset
+        return found
+
+    def of_records(self) -> "Feed":
+        """Return the feed with the attributes that its records have."""
+        n_others = len(self.constants) + (self.topic_attribute is not None)
+        attributes = self.attributes[: len(self.attributes) - n_others]
+        return replace(self, attributes=attributes, constants=(), topic_attribute=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from confluent_kafka import Message
 from bmq.client.messages import read_event, read_member, read_reply
 from bmq.config import TopicsSection
 from bmq.kafka_io.connect import Options
+from bmq.kafka_io.schema_registry import SchemaRegistry
 from bmq.kafka_io.topic_reader import Start
 from bmq.records import Feed
 from bmq.view.live_state import LiveState
@@ -42,10 +43,19 @@ class FollowedTopics:
     Parameters
     ----------
     options : client options with `bootstrap.servers`.
+    registry : has the schemas of feeds whose records name them; None: there is no such feed.
     """
 
-    def __init__(self, options: Options, topics: TopicsSection, feeds: dict[str, Feed], state: LiveState) -> None:
+    def __init__(
+        self,
+        options: Options,
+        topics: TopicsSection,
+        feeds: dict[str, Feed],
+        state: LiveState,
+        registry: SchemaRegistry | None = None,
+    ) -> None:
         self._options = options
+        self._registry = registry
         self._topics = topics
         self._feeds = feeds
         self._state = state
@@ -67,8 +77,10 @@ class FollowedTopics:
         self._follow(Task(topics.control, Start.BEGINNING, 0, self.apply_commands, at_end=self.start_others))
         self._follow(Task(topics.dead_letter, Start.END, LETTERS_BEFORE, self._apply_dead_letters))
         for name, feed in self._feeds.items():
-            apply = partial(self._apply_readings, name, PositionReader(feed))
-            self._follow(Task(feed.topic, Start.END, READINGS_BEFORE, apply, in_batches=True))
+            for topic in feed.topics:
+                reader = PositionReader(feed, self._registry if feed.registry else None)
+                apply = partial(self._apply_readings, name, reader)
+                self._follow(Task(topic, Start.END, READINGS_BEFORE, apply, in_batches=True))
 
     def stop(self) -> None:
         """Stop to read, and close the connections."""

@@ -15,6 +15,7 @@ import uvicorn
 from bmq.client import Client
 from bmq.config import Config
 from bmq.errors import SetupError
+from bmq.kafka_io.schema_registry import SchemaRegistry, configured_registry
 from bmq.view.broker_watch import BrokerWatch
 from bmq.view.figures import MetricsPlace
 from bmq.view.followed_topics import FollowedTopics
@@ -75,7 +76,10 @@ def live_page(config: Config, servers: str, options: PageOptions, metrics: Metri
         port = listener.getsockname()[1]
         client = stack.enter_context(Client(servers, kafka, config.topics))
         state = LiveState(feeds, members_of_events=config.topics.membership is None)
-        topics = FollowedTopics(kafka, config.topics, feeds, state)  # 2
+        registry = configured_registry(config)
+        topics = FollowedTopics(  # 2
+            kafka, config.topics, feeds, state, None if registry is None else SchemaRegistry(registry)
+        )
         topics.start()
         stack.callback(topics.stop)
         broker = BrokerWatch(kafka, state.set_trouble)

@@ -11,9 +11,12 @@ from collections.abc import Callable, Sequence
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
 from bmq.errors import ReadingError
+from bmq.kafka_io.schema_registry import SchemaRegistry
 from bmq.records import Feed
+from bmq.wire.list_items import ExactListDecoder
 from bmq.wire.readings import MAX_RECORD_BYTES
-from bmq.wire.readings_exact import ExactDecoder
+from bmq.wire.readings_exact import ExactDecoder, ExactReading
+from bmq.wire.registry_records import ExactRegistryDecoder
 
 MOST_A_SECOND = 12_000
 
@@ -25,12 +28,19 @@ class PositionReader:
 
     Parameters
     ----------
+    registry : has the schemas of the records if they name them; None: they do not.
     most : records a second that are read.
     clock : seconds that never go back.
     """
 
-    def __init__(self, feed: Feed, most: int = MOST_A_SECOND, clock: Callable[[], float] = time.monotonic) -> None:
-        self._decoder = ExactDecoder(feed, MAX_RECORD_BYTES)
+    def __init__(
+        self,
+        feed: Feed,
+        registry: SchemaRegistry | None = None,
+        most: int = MOST_A_SECOND,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._decode = _decoder_of(feed, registry)
         self._most = most
         self._clock = clock
         self._second = -1
@@ -48,10 +58,22 @@ class PositionReader:
         for message in messages[len(messages) - n :]:
             kind, record_time = message.timestamp()
             try:
-                found = self._decoder.decode(
+                found = self._decode(
                     message.key(), message.value(), 0 if kind == TIMESTAMP_NOT_AVAILABLE else record_time
                 )
             except ReadingError:
                 continue  # the service writes a dead letter, and the page shows that
-            readings.append((found.stream_id.decode(), found.event_time, found.values))
+            readings += [(one.stream_id.decode(), one.event_time, one.values) for one in found]
         return readings, len(messages) - n
+
+
+def _decoder_of(feed: Feed, registry: SchemaRegistry | None) -> Callable[..., Sequence[ExactReading]]:
+    """Return the function from key, value and timestamp of a record to its readings."""
+    if feed.readings is not None:
+        return ExactListDecoder(feed, MAX_RECORD_BYTES).decode
+    decoder: ExactDecoder | ExactRegistryDecoder
+    if registry is None:
+        decoder = ExactDecoder(feed, MAX_RECORD_BYTES)
+    else:
+        decoder = ExactRegistryDecoder(feed, registry.schema_at_once, MAX_RECORD_BYTES)
+    return lambda key, value, record_time: [decoder.decode(key, value, record_time)]

@@ -10,8 +10,12 @@ of the feed's attributes. This module knows values; it does not know in which fi
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+import numpy as np
+
+from bmq.records import Attributes, Readings
 from bmq.records.attribute_texts import NULL, OTHER, SEPARATOR
 from bmq.wire.numeral import Numeral
 
@@ -41,6 +45,17 @@ def attribute_text(value: object) -> str:
 def concat_attributes(texts: Iterable[str]) -> str:
     """Return the text of all attributes of one reading, given the text of each in the order of the feed."""
     return SEPARATOR.join(texts)
+
+
+def with_constants(readings: Readings, texts: Sequence[str]) -> Readings:
+    """Return the readings with further attributes, which have the same texts in all of them."""
+    if not texts:
+        return readings
+    more = concat_attributes(texts)
+    if readings.attributes is None:
+        return replace(readings, attributes=Attributes(np.zeros(len(readings), np.int32), (more,)))
+    longer = tuple(concat_attributes((text, more)) for text in readings.attributes.texts)
+    return replace(readings, attributes=replace(readings.attributes, texts=longer))
 
 
 def _number_text(number: float) -> str:

@@ -205,7 +205,7 @@ def _check_output_topic(definition: Definition, installation: Installation) -> N
         )
     # The service would read events on its own input topics back as commands or readings. Kafka treats "." and "_" as
     # equal in metric names, and refuses to create a topic whose name differs from another only in them.
-    taken = [*installation.reserved_topics, *(feed.topic for feed in installation.feeds.values())]
+    taken = [*installation.reserved_topics, *(topic for feed in installation.feeds.values() for topic in feed.topics)]
     if topic.replace("_", ".") in (other.replace("_", ".") for other in taken):
         raise ControlError(
             ControlCode.BAD_OPTION,

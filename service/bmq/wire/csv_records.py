@@ -13,12 +13,14 @@ from functools import lru_cache
 import numpy as np
 
 from bmq.errors import DeadLetterCode, ReadingError
-from bmq.records import Bools, Bytes, Feed, Float64s, Int8s, Int64s
+from bmq.records import Bools, Bytes, Feed, Int64s
 from bmq.records.attribute_texts import NULL, SEPARATOR
 from bmq.wire.attributes import CACHED_TEXTS, attribute_text, concat_attributes
 from bmq.wire.fault_texts import shorten
 from bmq.wire.feed_fields import KEY, scanned_fields
 from bmq.wire.numeral import Numeral
+from bmq.wire.record_texts import text_of_record
+from bmq.wire.scanned_fields import ScannedFields
 
 # The csv module refuses longer cells (csv.field_size_limit), so the fast path leaves longer lines to it.
 MAX_CELL_CHARACTERS = 131_072
@@ -38,6 +40,7 @@ class CsvRecords:
 
     max_scan_bytes = MAX_CELL_CHARACTERS
     n_quotes = 0
+    times_in_ms = False
 
     def __init__(self, feed: Feed) -> None:
         self._columns = csv_columns(feed)
@@ -45,14 +48,14 @@ class CsvRecords:
         fields = scanned_fields(feed)
         self._field_by_column: Int64s = np.array([fields.index(column) for column in self._columns], np.int64)
 
-    def scan(self, starts: Int64s, data: Bytes, kinds: Int8s, begins: Int64s, ends: Int64s, numbers: Float64s) -> Bools:
-        """Return for each line whether it is well-formed, and fill the other arrays for those that are."""
+    def scan(self, starts: Int64s, data: Bytes, fields: ScannedFields) -> Bools:
+        """Return for each line whether it is well-formed, and fill the arrays for those that are."""
         # Imported here, because the CLI reads definitions through this module and must not pay for loading numba.
         from bmq.kernels.text.csv_scan import scan_csv
 
-        return scan_csv(starts, data, self._field_by_column, kinds, begins, ends, numbers)
+        return scan_csv(starts, data, self._field_by_column, fields.kinds, fields.begins, fields.ends, fields.numbers)
 
-    def read(self, text: str) -> Mapping[str, object]:
+    def read(self, value: bytes) -> Mapping[str, object]:
         """Return the cells by name. An empty cell is absent, because CSV has no null.
 
         A cell that reads as a number is a number, not a text. This includes NaN and infinities. The stream id is always
@@ -64,6 +67,7 @@ class CsvRecords:
             The text is not exactly one line, a quote is out of place, or there are more cells than columns: one comma
             too many would shift numbers into the wrong dimension.
         """
+        text = text_of_record(value)
         try:
             lines = list(csv.reader([text], strict=True))
         except csv.Error as error:

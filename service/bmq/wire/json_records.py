@@ -10,15 +10,16 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NoReturn
 
-import numpy as np
-
 from bmq.errors import DeadLetterCode
-from bmq.records import Bools, Bytes, Feed, Float64s, Int8s, Int64s
+from bmq.records import Bools, Bytes, Feed, Int64s
 from bmq.records.attribute_texts import NULL, OTHER, SEPARATOR
 from bmq.wire.attributes import CACHED_TEXTS, attribute_text, concat_attributes
 from bmq.wire.fault_texts import refuse, shown
 from bmq.wire.feed_fields import scanned_fields
+from bmq.wire.json_paths import PathScanner, encoded_names, has_paths, with_paths
 from bmq.wire.numeral import Numeral
+from bmq.wire.record_texts import text_of_record
+from bmq.wire.scanned_fields import ScannedFields
 
 MAX_NESTING = 100  # of lists and objects; the parser would meet Python's own limit at about 1,000
 
@@ -31,25 +32,32 @@ class JsonRecords:
 
     max_scan_bytes = 2**63 - 1  # the format adds no limit
     n_quotes = 1
+    times_in_ms = False
 
     def __init__(self, feed: Feed) -> None:
-        encoded = [name.encode() for name in scanned_fields(feed)]
-        self._name_starts = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-        self._names = np.frombuffer(b"".join(encoded), np.uint8)
+        self._fields = scanned_fields(feed)
+        self._names = encoded_names(self._fields)
+        self._paths = PathScanner(self._fields) if has_paths(self._fields) else None
 
-    def scan(self, starts: Int64s, data: Bytes, kinds: Int8s, begins: Int64s, ends: Int64s, numbers: Float64s) -> Bools:
-        """Return for each record whether it is well-formed, and fill the other arrays for those that are."""
+    def scan(self, starts: Int64s, data: Bytes, fields: ScannedFields) -> Bools:
+        """Return for each record whether it is well-formed, and fill the arrays for those that are."""
+        if self._paths is not None:
+            return self._paths.scan(starts, data, fields)
         # Imported here, because the CLI reads definitions through this module and must not pay for loading numba.
         from bmq.kernels.text.json_scan import scan_json
 
-        return scan_json(starts, data, self._name_starts, self._names, kinds, begins, ends, numbers)
+        return scan_json(starts, data, *self._names, fields.kinds, fields.begins, fields.ends, fields.numbers)
 
-    def read(self, text: str) -> Mapping[str, object]:
-        """Return the members of the JSON object. If a name occurs twice, the last one counts, as in JSON parsers."""
+    def read(self, value: bytes) -> Mapping[str, object]:
+        """Return the members of the JSON object, and the fields of the feed that are within its members.
+
+        If a name occurs twice, the last one counts, as in JSON parsers.
+        """
+        text = text_of_record(value)
         if _nesting(text) > MAX_NESTING:
             refuse(
                 DeadLetterCode.TOO_LARGE,
-                f"the record is nested more than {MAX_NESTING} deep: only its top level is read",
+                f"the record is nested more than {MAX_NESTING} deep: only the feed's fields are read",
             )
         try:
             fields = _parse(text)
@@ -57,7 +65,7 @@ class JsonRecords:
             refuse(DeadLetterCode.NOT_JSON, f"the record is no JSON: {error}. Send one JSON object")
         if not isinstance(fields, dict):
             refuse(DeadLetterCode.NOT_JSON, f"the record is {shown(fields)}: send one JSON object")
-        return fields
+        return fields if self._paths is None else with_paths(fields, self._fields)
 
     @staticmethod
     def attributes_text(raw: bytes) -> str:

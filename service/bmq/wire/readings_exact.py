@@ -16,7 +16,6 @@ from bmq.wire.fault_texts import refuse, shown
 from bmq.wire.feed_fields import KEY
 from bmq.wire.numeral import Numeral
 from bmq.wire.record_formats import RECORD_FORMATS
-from bmq.wire.record_texts import read_text
 
 MAX_ID_BYTES = 1024  # every event of a stream carries its id; a longer id is a mistake of the producer
 
@@ -59,7 +58,7 @@ class ExactDecoder:
         ReadingError
             The record is not a reading; the code is the reason.
         """
-        fields = self._fields(value)
+        fields = self.fields(value)
         stream_id = self._stream_id(key, fields)
         event_time = self._event_time(fields, record_time)
         values = tuple(_dimension(name, fields.get(name)) for name in self._feed.dimensions)
@@ -71,7 +70,8 @@ class ExactDecoder:
             concat_attributes(attribute_text(fields.get(name)) for name in attributes) if attributes else None,
         )
 
-    def _fields(self, value: bytes | None) -> Mapping[str, object]:
+    def fields(self, value: bytes | None) -> Mapping[str, object]:
+        """Return the fields of a record by name. Raises ReadingError if it is no record of the format."""
         if value is None:
             refuse(DeadLetterCode.NOT_JSON, "the record has no value: send a reading; no stream can be deleted")
         if len(value) > self._max_record_bytes:
@@ -80,11 +80,7 @@ class ExactDecoder:
                 f"the record has {len(value)} bytes, {self._max_record_bytes} are read: "
                 "leave out what is no dimension or attribute",
             )
-        try:
-            text = read_text(value)
-        except ValueError as fault:
-            refuse(DeadLetterCode.NOT_JSON, f"the record is no reading: {fault}. Send one as UTF-8")
-        return self._format.read(text)
+        return self._format.read(value)
 
     def _stream_id(self, key: bytes | None, fields: Mapping[str, object]) -> bytes:
         name = self._feed.stream_id

@@ -14,13 +14,14 @@ import pyarrow as pa
 from bmq.kernels.text.characters import are_utf8
 from bmq.kernels.text.json_skip import LONG_NUMBER, NUMBER, TEXT
 from bmq.kernels.text.plain_records import gather_attributes, gather_texts, read_times
-from bmq.records import Attributes, Bools, Bytes, Feed, Float64s, Int8s, Int64s, TimeUnit
+from bmq.records import Attributes, Bools, Bytes, Feed, Float64s, Int64s, TimeUnit
 from bmq.records.attribute_texts import with_each_text_once
 from bmq.records.plane import EAST, POLE, WEST
 from bmq.wire.event_times import FIRST_EVENT_TIME_MS, LAST_EVENT_TIME_MS, range_of_numbers
 from bmq.wire.feed_fields import KEY, scanned_fields
 from bmq.wire.readings_exact import MAX_ID_BYTES
 from bmq.wire.record_formats import RECORD_FORMATS
+from bmq.wire.scanned_fields import ScannedFields
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +81,6 @@ class PlainReadings:
     attributes: Attributes | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Scan:
-    """The arrays that a scan fills: a row for each field, a column for each record; see `json_scan.scan_json`."""
-
-    kinds: Int8s
-    begins: Int64s
-    ends: Int64s
-    numbers: Float64s
-
-    @classmethod
-    def empty(cls, n_fields: int, n: int) -> "_Scan":
-        shape = (n_fields, n)
-        return cls(np.zeros(shape, np.int8), np.empty(shape, np.int64), np.empty(shape, np.int64), np.empty(shape))
-
-
 class FastDecoder:
     """Decodes the plain records of whole batches of one feed.
 
@@ -145,12 +131,12 @@ class FastDecoder:
         attributes = self._read_attributes(scan, plain, values.bytes) if self._feed.attributes else None
         return PlainReadings(plain, id_begins, id_ends, id_bytes, times, numbers, attributes)
 
-    def _scan(self, values: BinaryColumn) -> tuple[_Scan, Bools]:
-        scan = _Scan.empty(self._n_fields, values.starts.size - 1)
-        return scan, self._format.scan(values.starts, values.bytes, scan.kinds, scan.begins, scan.ends, scan.numbers)
+    def _scan(self, values: BinaryColumn) -> tuple[ScannedFields, Bools]:
+        scan = ScannedFields.empty(self._n_fields, values.starts.size - 1)
+        return scan, self._format.scan(values.starts, values.bytes, scan)
 
     def _find_ids(
-        self, scan: _Scan, plain: Bools, keys: BinaryColumn | None, values: BinaryColumn
+        self, scan: ScannedFields, plain: Bools, keys: BinaryColumn | None, values: BinaryColumn
     ) -> tuple[Int64s, Int64s, Bytes]:
         """Return (begins, ends, bytes) of the ids; clear ``plain`` for each record without an id."""
         if self._id_field is not None:
@@ -166,7 +152,7 @@ class FastDecoder:
             plain &= ~keys.is_null
         return keys.starts[:-1], keys.starts[1:], keys.bytes
 
-    def _read_times(self, scan: _Scan, plain: Bools, data: Bytes) -> Int64s:
+    def _read_times(self, scan: ScannedFields, plain: Bools, data: Bytes) -> Int64s:
         field, unit = self._time_field, self._feed.event_time_unit
         return read_times(
             plain,
@@ -175,13 +161,13 @@ class FastDecoder:
             scan.ends[field],
             scan.numbers[field],
             data,
-            (unit or TimeUnit.MS).power,
+            0 if self._format.times_in_ms else (unit or TimeUnit.MS).power,
             *range_of_numbers(unit),
             FIRST_EVENT_TIME_MS,
             LAST_EVENT_TIME_MS,
         )
 
-    def _read_attributes(self, scan: _Scan, plain: Bools, data: Bytes) -> Attributes:
+    def _read_attributes(self, scan: ScannedFields, plain: Bools, data: Bytes) -> Attributes:
         """Return the attributes of all records; canonical texts are computed once for each different raw text."""
         fields = slice(self._first_attribute, None)
         starts, texts = gather_attributes(
@@ -194,7 +180,7 @@ class FastDecoder:
         return with_each_text_once(column.indices.to_numpy(), found)
 
 
-def _read_long_numbers(scan: _Scan, field: int, plain: Bools, data: Bytes) -> None:
+def _read_long_numbers(scan: ScannedFields, field: int, plain: Bools, data: Bytes) -> None:
     """Turn LONG_NUMBER into NUMBER in the plain rows of a field; Arrow rounds a decimal to the nearest double."""
     rows = np.flatnonzero(plain & (scan.kinds[field] == LONG_NUMBER))
     if not rows.size:

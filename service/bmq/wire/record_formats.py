@@ -11,9 +11,12 @@ A new format is a module with a class like this one, a line in the table, and it
 from collections.abc import Mapping
 from typing import Protocol
 
-from bmq.records import Bools, Bytes, Feed, Float64s, Format, Int8s, Int64s
+from bmq.records import Bools, Bytes, Feed, Format, Int64s
+from bmq.wire.avro_records import AvroRecords
 from bmq.wire.csv_records import CsvRecords
 from bmq.wire.json_records import JsonRecords
+from bmq.wire.protobuf_records import ProtobufRecords
+from bmq.wire.scanned_fields import ScannedFields
 
 
 class RecordFormat(Protocol):
@@ -23,30 +26,32 @@ class RecordFormat(Protocol):
     ----------
     max_scan_bytes : longer records are left to `read`.
     n_quotes : how many bytes of quotes at each end of a string belong to the raw text of an attribute.
+    times_in_ms : whether `scan` gives an event time that is a number in milliseconds, and not in the feed's unit.
     """
 
     max_scan_bytes: int
     n_quotes: int
+    times_in_ms: bool
 
     def __init__(self, feed: Feed) -> None: ...
 
-    def scan(self, starts: Int64s, data: Bytes, kinds: Int8s, begins: Int64s, ends: Int64s, numbers: Float64s) -> Bools:
-        """Return for each record whether it is well-formed, and fill the other arrays for those that are.
+    def scan(self, starts: Int64s, data: Bytes, fields: ScannedFields) -> Bools:
+        """Return for each record whether it is well-formed, and fill the arrays for those that are.
 
         Parameters
         ----------
         starts : int64[n + 1], record i is ``data[starts[i]:starts[i + 1]]``.
         data : uint8[], read-only.
-        kinds, begins, ends, numbers : [k, n], a row for each field of `scanned_fields`; see `kernels.text.json_scan`.
+        fields : filled, a row for each of `scanned_fields` of the feed.
         """
 
-    def read(self, text: str) -> Mapping[str, object]:
+    def read(self, value: bytes) -> Mapping[str, object]:
         """Return the fields of one record by name, numbers as `Numeral`.
 
         Raises
         ------
         ReadingError
-            The text is not a record of this format.
+            The bytes are not a record of this format.
         """
 
     @staticmethod
@@ -61,4 +66,6 @@ class RecordFormat(Protocol):
 RECORD_FORMATS: Mapping[Format, type[RecordFormat]] = {
     Format.JSON: JsonRecords,
     Format.CSV: CsvRecords,
+    Format.AVRO: AvroRecords,
+    Format.PROTOBUF: ProtobufRecords,
 }

@@ -2,9 +2,26 @@
 
 import codecs
 
+from bmq.errors import DeadLetterCode
+from bmq.wire.fault_texts import refuse
+
 # Magic byte and schema id, big-endian: what a serializer writes that keeps its schemas in a registry.
 _REGISTRY_MAGIC = b"\x00"
 _REGISTRY_BYTES = 5
+
+
+def text_of_record(value: bytes) -> str:
+    """Return the text of a feed's record without its byte order mark.
+
+    Raises
+    ------
+    ReadingError
+        For the reasons of `read_text`.
+    """
+    try:
+        return read_text(value)
+    except ValueError as fault:
+        refuse(DeadLetterCode.NOT_JSON, f"the record is no reading: {fault}. Send one as UTF-8")
 
 
 def read_text(value: bytes) -> str:

@@ -1,5 +1,6 @@
 """The configuration: what is taken, what is refused, and what a user is shown."""
 
+import json
 import os
 import re
 from collections.abc import Callable
@@ -251,19 +252,6 @@ def test_an_unknown_option_is_answered_with_the_nearest_known_one(load: Load, te
 
 
 @pytest.mark.parametrize(
-    ("text", "option"),
-    [
-        ('format = "avro"', "feeds.line.format"),
-    ],
-)
-def test_what_is_not_built_yet_is_refused_by_name(load: Load, text: str, option: str) -> None:
-    (fault,) = faults(load, text)
-
-    assert fault.startswith(f"{option} = ")
-    assert "not built yet" in fault
-
-
-@pytest.mark.parametrize(
     "text",
     [
         'format = "json"\nspace = "plane"\nmax_lateness = "0s"\njoin = false',
@@ -481,3 +469,186 @@ def _librdkafka_knows(option: str) -> bool:
         # A bad value or a missing file is another error: the name was known.
         return not re.search(r"No such configuration property|Java JAAS|not supported", str(error))
     return True
+
+
+AVRO_FIELDS: list[dict[str, Any]] = [
+    {"name": "id", "type": "string"},
+    {"name": "ts", "type": ["null", {"type": "long", "logicalType": "timestamp-micros"}]},
+    {"name": "at", "type": "long"},
+    {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+    {"name": "raw", "type": "bytes"},
+    {"name": "tags", "type": {"type": "array", "items": "string"}},
+    {"name": "location", "type": {"type": "record", "name": "Location", "fields": [{"name": "lat", "type": "double"}]}},
+]
+
+
+def load_avro(
+    load: Load, tmp_path: Path, options: str, fields: list[dict[str, Any]] | None = None
+) -> Callable[[], Config]:
+    path = tmp_path / "reading.avsc"
+    path.write_text(json.dumps({"type": "record", "name": "Reading", "fields": fields or AVRO_FIELDS}))
+    table = f'[feeds.line]\ntopic = "line"\nformat = "avro"\nschema_file = "{path}"\n'
+    return lambda: load("", table + options)
+
+
+def test_the_schema_of_an_avro_feed_is_read_with_the_configuration(load: Load, tmp_path: Path) -> None:
+    options = 'stream_id = "id"\nevent_time = "ts"\ndimensions = ["location.lat"]'
+
+    feed = load_avro(load, tmp_path, options)().feeds["line"].record("line")
+
+    assert feed.format is Format.AVRO
+    assert feed.event_time_unit is TimeUnit.US  # its logical type
+    assert json.loads(feed.schema)["fields"] == AVRO_FIELDS
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ('stream_id = "id"\ndimensions = ["location.lon"]', "no field location.lon. Did you mean 'location.lat'?"),
+        ('stream_id = "id"\ndimensions = ["location"]', "location is record; a dimension is"),
+        ('stream_id = "id"\ndimensions = ["raw"]', "raw is bytes; a dimension is"),
+        ('stream_id = "tags"\ndimensions = ["at"]', "tags is array; a stream id is"),
+        ('stream_id = "id"\nevent_time = "day"\ndimensions = ["at"]', "day is date; an event time has one of"),
+        (
+            'stream_id = "id"\nevent_time = "ts"\nevent_time_unit = "s"\ndimensions = ["at"]',
+            'ts is in us there, but event_time_unit = "s"; leave that out',
+        ),
+    ],
+)
+def test_a_schema_that_does_not_fit_the_feed_is_refused(load: Load, tmp_path: Path, options: str, shown: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(shown)):
+        load_avro(load, tmp_path, options)()
+
+
+LOOP = {"type": "record", "name": "Loop", "fields": [{"name": "next", "type": ["null", "Loop"]}]}
+
+
+@pytest.mark.parametrize(
+    ("odd", "shown"),
+    [
+        (LOOP, "recursive: Loop is within itself"),
+        ({"type": "array", "items": "null"}, "items have no bytes"),
+        ("Nowhere", "names the type Nowhere"),
+        ({"type": "fixed", "name": "F"}, "F has no size"),
+        (5, "5 in place of a type"),
+        (json.loads("[" * 900 + '"int"' + "]" * 900), "nested more than 50 deep"),
+    ],
+)
+def test_a_schema_that_no_record_can_be_read_with_is_refused(load: Load, tmp_path: Path, odd: Any, shown: str) -> None:
+    fields: list[dict[str, Any]] = [*AVRO_FIELDS, {"name": "odd", "type": odd}]
+
+    with pytest.raises(ConfigError, match=re.escape(shown)):
+        load_avro(load, tmp_path, 'stream_id = "id"\ndimensions = ["at"]', fields)()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (
+            'format = "avro"',
+            'format = "avro": the feed needs the schema of its records; set schema_file, or registry.url',
+        ),
+        ('schema_file = "a.avsc"', 'for format = "avro" or "protobuf", and not for "json"'),
+        ('format = "avro"\nschema_file = "does/not/exist.avsc"', "cannot be read"),
+    ],
+)
+def test_avro_needs_a_schema_file_that_can_be_read_or_a_registry(load: Load, text: str, shown: str) -> None:
+    (fault,) = faults(load, text)
+
+    assert shown in fault
+
+
+def test_a_feed_with_a_registry_needs_no_schema_file(load: Load) -> None:
+    config = load('format = "avro"\n[registry]\nurl = "https://schemas:8081/apis/ccompat/v7"')
+
+    assert config.feeds["line"].record("line").registry
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('url = "schemas:8081"', "write http://host:port"),
+        ('url = "http://"', "write http://host:port"),
+        ('url = "http://schemas:port"', "write http://host:port"),
+        ('url = "http://me:of-registry@schemas"', "registry.url = ***: the address has a user or a password"),
+        ('url = "http://schemas"\nuser = "me"', "user needs password"),
+        ('user = "me"\npassword = "of-registry"', "need url"),
+        ('url = "https://schemas"\nca_file = "does/not/exist.pem"', "is no file"),
+    ],
+)
+def test_a_registry_that_cannot_be_asked_is_refused(load: Load, text: str, shown: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(shown)) as refused:
+        load(f"[registry]\n{text}")
+
+    assert "of-registry" not in str(refused.value)
+
+
+def test_the_password_of_the_registry_is_never_shown(load: Load) -> None:
+    config = load('[registry]\nurl = "http://schemas"\nuser = "me"\npassword = "of-registry"')
+
+    assert "of-registry" not in f"{config!r} {config}"
+
+
+SEVERAL = """
+[feeds.line]
+topics = ["north", "south"]
+stream_id = "id"
+dimensions = ["x"]
+attributes = ["kind"]
+"""
+
+
+def test_a_feed_may_have_several_topics_and_attributes_that_no_record_has(load: Load) -> None:
+    text = SEVERAL + 'constants = { level = 5, open = true, region = "17" }\ntopic_attribute = "source"'
+
+    feed = load("", text).feeds["line"].record("line")
+
+    assert feed.topics == ("north", "south")
+    assert feed.attributes == ("kind", "level", "open", "region", "source")
+    assert feed.constants == (("level", "5.0"), ("open", "true"), ("region", '"17"'))
+    assert feed.of_records().attributes == ("kind",)
+
+
+def test_a_feed_may_have_a_list_of_readings_in_each_record(load: Load) -> None:
+    text = LINE.replace('"x"', '"points.x"') + 'readings = "points"'
+
+    assert load("", text).feeds["line"].record("line").readings == "points"
+
+
+@pytest.mark.parametrize(
+    ("option", "shown"),
+    [
+        ('readings = "points"', 'name at least one as "points.NAME"'),
+        ('readings = "x"', "and no field 'x'"),
+        ('readings = "points"\nformat = "csv"', 'is not built for "csv"'),
+    ],
+)
+def test_a_list_of_readings_has_fields_and_is_json(load: Load, option: str, shown: str) -> None:
+    (fault,) = faults(load, option)
+
+    assert shown in fault
+
+
+def test_a_constant_of_a_csv_feed_is_read_like_a_cell(load: Load) -> None:
+    feed = load('format = "csv"\nconstants = { region = "17" }').feeds["line"].record("line")
+
+    assert feed.constants == (("region", "17.0"),)
+
+
+@pytest.mark.parametrize(
+    ("feeds", "shown"),
+    [
+        (SEVERAL.replace('topics = ["north", "south"]\n', ""), "feeds.line: a feed has either topic or topics"),
+        (SEVERAL + 'topic = "east"', "feeds.line: a feed has either topic or topics"),
+        (SEVERAL.replace("south", "north"), 'feeds.line.topics[1] = "north": feeds.line.topics[0] is "north"'),
+        (SEVERAL.replace("south", "bmq.events"), 'feeds.line.topics[1] = "bmq.events": topics.events is "bmq.events"'),
+        (SEVERAL + LINE.replace("feeds.line", "feeds.other").replace('"line"', '"south"'), "feeds.other.topic"),
+        (SEVERAL + 'constants = { kind = "a" }', "kind stands more than once"),
+        (SEVERAL + 'topic_attribute = "x"', "x stands more than once"),
+        (SEVERAL + "constants = { level = [1] }", "feeds.line.constants.level"),
+        (SEVERAL + "constants = { level = nan }", "feeds.line.constants.level"),
+    ],
+)
+def test_topics_and_constants_have_one_role_and_one_value(load: Load, feeds: str, shown: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(shown)):
+        load("", feeds)

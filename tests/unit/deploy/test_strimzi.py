@@ -14,7 +14,7 @@ from tests.secured import Right, right
 CONFIG = load_config(FOLDER / "base" / "bmq.toml")
 TOPICS = list(yaml.safe_load_all((FOLDER / "strimzi" / "topics.yaml").read_text()))
 USERS = list(yaml.safe_load_all((FOLDER / "strimzi" / "users.yaml").read_text()))
-FEEDS = [feed.topic for feed in CONFIG.feeds.values()]
+FEEDS = [topic for feed in CONFIG.feeds.values() for topic in feed.every_topic]
 
 
 def test_the_topics_are_those_that_the_service_would_create() -> None:

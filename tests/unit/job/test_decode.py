@@ -23,6 +23,19 @@ FEEDS = {
     "held": Feed("held", "held-topic", "id", ("x",), "ts", attributes=("kind",), max_lateness_ms=LATENESS),
     "plain": Feed("plain", "plain-topic", "id", ("x",), "ts"),
     "joined": Feed("joined", "joined-topic", "id", ("x",), "ts", join=True),
+    "several": Feed(
+        "several",
+        "north",
+        "id",
+        ("x",),
+        "ts",
+        attributes=("kind", "level", "source"),
+        max_lateness_ms=LATENESS,
+        more_topics=("south", "east"),
+        constants=(("level", "5.0"),),
+        topic_attribute="source",
+    ),
+    "fixed": Feed("fixed", "fixed-topic", "id", ("x",), "ts", attributes=("level",), constants=(("level", "true"),)),
 }
 KEYS = (70, 71, 72)
 PLAN = Plan(
@@ -44,13 +57,15 @@ PLAN = Plan(
 )
 
 
-def feed_records(feed: str, partition: int, first_offset: int, values: list[bytes]) -> pa.RecordBatch:
+def feed_records(
+    feed: str, partition: int, first_offset: int, values: list[bytes], topic: str | None = None
+) -> pa.RecordBatch:
     n = len(values)
     return pa.RecordBatch.from_pydict(
         {
             "key": pa.nulls(n, pa.binary()),
             "value": pa.array(values, pa.binary()),
-            "topic": [FEEDS[feed].topic] * n,
+            "topic": [topic or FEEDS[feed].topic] * n,
             "partition": pa.array([partition] * n, pa.int32()),
             "offset": np.arange(first_offset, first_offset + n),
             "timestamp": pa.array([1_700_000_000_000_000] * n, pa.timestamp("us", "UTC")),
@@ -207,3 +222,41 @@ def test_what_is_no_mark_of_a_feed_is_passed_over_with_one_line(caplog: pytest.L
         "clock: 3 records of offsets 40 to 44 are no marks and were passed over. Nobody but the service writes to this "
         "topic: find out who does."
     ]
+
+
+def attribute_texts(rows: list[dict[str, Any]]) -> set[str]:
+    readings = readings_of(rows)
+    assert readings.attributes is not None
+    return {readings.attributes.texts[code] for code in readings.attributes.codes}
+
+
+def test_each_topic_of_a_feed_has_partitions_and_a_text_of_its_own() -> None:
+    of_topics = run_readings(
+        *(feed_records("several", 3, 17, [reading(5), b"bad", reading(6)], topic) for topic in FEEDS["several"].topics)
+    )
+
+    for rows, topic, number in zip(of_topics, ("north", "south", "east"), (3, 100_003, 200_003), strict=True):
+        assert {row["partition"] for row in rows} == {number}
+        partitions = readings_of(rows).partitions
+        assert partitions is not None
+        assert partitions.tolist() == [number] * 2
+        assert attribute_texts(rows) == {f'"{kind}"\x1f5.0\x1f"{topic}"' for kind in (0, 2)}
+        (letters,) = (unpack_dead_letters(row["frame"]) for row in rows if row["kind"] == Kind.DEAD_LETTERS)
+        assert (letters["topic"].to_pylist(), letters["partition"].to_pylist()) == ([topic], [3])
+
+
+def test_a_constant_may_be_the_only_attribute() -> None:
+    (rows,) = run_readings(feed_records("fixed", 0, 0, [reading(5), reading(6)]))
+
+    assert attribute_texts(rows) == {"true"}
+
+
+def test_offsets_of_a_feed_are_offsets_of_its_topics() -> None:
+    feed = FEEDS["several"]
+    by_topic = {"north": {0: 5, 12: 6}, "south": {}, "east": {1: 7}}
+    numbered = {
+        feed.partition_of(topic, p): at for topic, partitions in by_topic.items() for p, at in partitions.items()
+    }
+
+    assert numbered == {0: 5, 12: 6, 200_001: 7}
+    assert feed.offsets_by_topic(numbered) == by_topic

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 from confluent_kafka import TIMESTAMP_CREATE_TIME
 
-from bmq.records import Feed
+from bmq.kafka_io.schema_registry import RegistryAddress, SchemaRegistry
+from bmq.records import Feed, Format
 from bmq.view.read_positions import PositionReader
+from tests.registry import Registry, framed
 
 FEED = Feed("plane", "plane", "id", ("x", "y"), "ts")
 
@@ -51,3 +53,28 @@ def test_above_the_most_a_second_the_newest_are_read_and_the_others_counted() ->
     assert [stream_id for stream_id, _, _ in first] == ["a2", "a3", "a4"]
     assert (skipped, second, more) == (2, [], 1)
     assert ([stream_id for stream_id, _, _ in third], none) == (["a6"], 0)
+
+
+def test_the_items_of_a_list_are_positions_unless_one_is_no_reading() -> None:
+    reader = PositionReader(Feed("plane", "plane", "id", ("p.x",), readings="p"))
+    good, wrong = (Record(b'{"id": "a", "p": [{"x": 1}, {"x": %b}]}' % second) for second in (b"2", b"null"))
+
+    found, _ = reader.read([good, wrong])  # type: ignore[list-item]
+
+    assert found == [("a", 1700000000000, (1.0,)), ("a", 1700000000000, (2.0,))]
+
+
+def test_records_that_name_their_schemas_are_positions_and_a_silent_registry_is_not_waited_for() -> None:
+    registry = Registry()
+    fields = [{"name": "id", "type": "string"}, {"name": "x", "type": "int"}]
+    registry.register(7, {"type": "record", "name": "R", "fields": fields})
+    known, unknown = Record(framed(7, b"\2a\4")), Record(framed(8, b"\2b\4"))
+    feed = Feed("line", "line", "id", ("x",), format=Format.AVRO, registry=True)
+    reader = PositionReader(feed, SchemaRegistry(RegistryAddress(registry.url)))
+    registry.start()
+
+    first, _ = reader.read([known])  # type: ignore[list-item]
+    registry.stop()
+    second, _ = reader.read([unknown, known])  # type: ignore[list-item]
+
+    assert first == second == [("a", 1700000000000, (2.0,))]

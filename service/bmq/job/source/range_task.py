@@ -43,7 +43,7 @@ def frames_of(settings: SourceSettings, ranges: Sequence[Range]) -> Iterator[pa.
 def _frames_in_rows(settings: SourceSettings, at: Range) -> Iterator[pa.RecordBatch]:
     plan = settings.plan
     feed = plan.feed_by_topic().get(at.topic)
-    decoder = ControlDecoder(plan) if feed is None else FeedDecoder(plan, feed)
+    decoder = ControlDecoder(plan) if feed is None else FeedDecoder(plan, feed, at.topic)
 
     def note(sentence: str, expected: int, first: int) -> Iterator[pa.RecordBatch]:
         if isinstance(decoder, FeedDecoder):
