@@ -78,7 +78,8 @@ def abuses(*, is_short: bool) -> list[Abuse]:
             _nothing,
             lambda: iter([("plane", b"abuse", b'{"id":"abuse","ts":1,"x":' + b"9" * 900_000 + b',"y":1}')]),
         ),
-        Abuse("an id of 900 KB", _nothing, lambda: iter([reading("plane", "a" * 900_000, 0, x=1, y=1)])),
+        # The id is in key and value, and the broker takes 1 MB.
+        Abuse("an id of 450 KB", _nothing, lambda: iter([reading("plane", "a" * 450_000, 0, x=1, y=1)])),
         Abuse(
             f"a region that holds {N_PLANE_STREAMS:,} streams, with 1,000 characters of tags",
             _plane_streams,
