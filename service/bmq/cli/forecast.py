@@ -100,12 +100,11 @@ def forecast(
         check_plot(plot)
     history = find_history(find_target(config, bootstrap), options)
     put_all(LocalShard(history.installation), history.definitions)  # names the definitions that are wrong
-    history = replace(history, installation=replace(history.installation, tenants=()))
-    definitions = put_variants(history.definitions, variants, history.installation)
+    definitions, installation = put_variants(history.definitions, variants, history.installation)
     seen = StreamsSeen(history.source)
     counts = NoiseCounts(list(history.definitions), variants, returns_within_ms)
 
-    outcome, seconds = play(replace(history, source=seen), definitions, [counts])
+    outcome, seconds = play(replace(history, installation=installation, source=seen), definitions, [counts])
 
     rows = counts.forecast(outcome, len(seen), definitions, _named_streams(history.definitions))
     if as_json:
