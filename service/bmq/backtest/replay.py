@@ -40,6 +40,7 @@ class Outcome:
     first, last : the least and the greatest event time since the queries were put, epoch ms; None: no reading since.
     expired : queries that ended by their `ttl` or `expires_at`.
     n_streams : how many streams are known at the end.
+    n_held : readings that `max_lateness` still holds back at the end.
     """
 
     counts: Counts = field(default_factory=Counts)
@@ -48,6 +49,7 @@ class Outcome:
     last: int | None = None
     expired: list[str] = field(default_factory=list)
     n_streams: int = 0
+    n_held: int = 0
 
     @property
     def days(self) -> float:
@@ -112,6 +114,7 @@ class Replay:
         self._outcome.counts = replace(self._shard.counts, bad=self._outcome.bad.total())
         self._outcome.expired = self._shard.expired()
         self._outcome.n_streams = self._shard.n_streams
+        self._outcome.n_held = self._shard.n_held
         return self._outcome
 
     def _apply(self, readings: Readings) -> None:

@@ -130,6 +130,17 @@ def show_readings(outcome: "Outcome", seconds: float) -> None:
         show_line(f"{n:,} {reason} are not readings")
     if counts.late:
         show_line(f"{counts.late:,} late readings, which changed nothing")
+    show_held(outcome)
+
+
+def show_held(outcome: "Outcome") -> None:
+    """Show on stderr how many readings had no turn."""
+    if outcome.n_held:
+        show_line(
+            f"{outcome.n_held:,} readings are still held back by max_lateness; --clock-end TIME applies them, with a "
+            "TIME later than the last reading and max_lateness",
+            err=True,
+        )
 
 
 def _check_input(options: HistoryOptions) -> None:

@@ -86,6 +86,7 @@ def _sum(outcomes: Sequence[Outcome]) -> Outcome:
         counts.update(asdict(outcome.counts))
         whole.bad.update(outcome.bad)
         whole.n_streams += outcome.n_streams
+        whole.n_held += outcome.n_held
         whole.expired = outcome.expired  # the same in each shard
     whole.counts = Counts(**counts)
     return whole

@@ -268,3 +268,15 @@ def test_queries_over_other_feeds_are_left_out_if_that_is_asked_for() -> None:
 
     assert "left out: 1 queries over other feeds" in result.stderr
     assert "4 events of 1 queries" in result.stdout
+
+
+def test_readings_that_max_lateness_holds_back_at_the_end_are_counted() -> None:
+    Path("bmq.toml").write_text(CONFIG.replace('topic = "line"', 'topic = "line"\nmax_lateness = "2s"'))
+
+    result = backtest("in.parquet")
+    moved = backtest("in.parquet", "--clock-end", str(FIRST + 6001))
+
+    assert "3 readings are still held back by max_lateness; --clock-end TIME applies them" in result.stderr
+    assert "1 events of 1 queries" in result.stdout
+    assert ("held back" in moved.stderr, "4 events of 1 queries" in moved.stdout) == (False, True)
+    assert "held back" in backtest("in.parquet", "--clock-end", str(FIRST + 6000)).stderr
