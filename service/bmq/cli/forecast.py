@@ -31,7 +31,7 @@ from bmq.cli.backtest_options import (
     ToOption,
     TopicOption,
 )
-from bmq.cli.history import HistoryOptions, find_history, play, show_readings
+from bmq.cli.history import HistoryOptions, find_history, play, show_left_out, show_readings
 from bmq.cli.target import BootstrapOption, ConfigOption, find_target
 from bmq.cli.terminal import plain, show_line
 from bmq.wire.durations import read_positive_duration
@@ -110,6 +110,7 @@ def forecast(
     if as_json:
         for row in rows:
             show_line(json.dumps(_as_json(row, variants), ensure_ascii=False))
+        show_left_out(outcome, err=True)
     else:
         show_readings(outcome, seconds)
         show_line(f"{outcome.days:,.2f} days, {len(seen):,} streams")

@@ -126,15 +126,15 @@ def show_readings(outcome: "Outcome", seconds: float) -> None:
     rate = counts.readings / seconds if seconds else 0.0
     show_line(f"{counts.readings:,} readings in {seconds:.1f} s, {rate:,.0f} readings/s")
     show_line(f"{outcome.n_streams:,} streams are known at the end")
+    show_left_out(outcome, err=False)
+
+
+def show_left_out(outcome: "Outcome", *, err: bool) -> None:
+    """Show how many rows were not readings, and how many readings were late; on stderr, how many had no turn yet."""
     for reason, n in sorted(outcome.bad.items()):
-        show_line(f"{n:,} {reason} are not readings")
-    if counts.late:
-        show_line(f"{counts.late:,} late readings, which changed nothing")
-    show_held(outcome)
-
-
-def show_held(outcome: "Outcome") -> None:
-    """Show on stderr how many readings had no turn."""
+        show_line(f"{n:,} {reason} are not readings", err=err)
+    if outcome.counts.late:
+        show_line(f"{outcome.counts.late:,} late readings, which changed nothing", err=err)
     if outcome.n_held:
         show_line(
             f"{outcome.n_held:,} readings are still held back by max_lateness; --clock-end TIME applies them, with a "

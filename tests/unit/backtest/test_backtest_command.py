@@ -280,3 +280,23 @@ def test_readings_that_max_lateness_holds_back_at_the_end_are_counted() -> None:
     assert "1 events of 1 queries" in result.stdout
     assert ("held back" in moved.stderr, "4 events of 1 queries" in moved.stdout) == (False, True)
     assert "held back" in backtest("in.parquet", "--clock-end", str(FIRST + 6000)).stderr
+
+
+def test_text_is_refused_if_the_service_would_read_a_number() -> None:
+    Path("bmq.toml").write_text(CONFIG.replace('topic = "line"', 'topic = "line"\nformat = "csv"'))
+    Path("in.csv").write_text(f"id,ts,x,group\na,{FIRST},5,7\n")
+
+    assert backtest("in.csv").exit_code == 0
+    assert "Leave --text out" in backtest("in.csv", "--text", "group").stderr
+
+
+@pytest.mark.parametrize("name", ["in.csv", "in.csv.gz", "IN.CSV.GZ"])
+def test_a_header_with_a_column_twice_is_refused(name: str) -> None:
+    text = f'\ufeff\n"id",ts,x,group,"x",other,other\na,{FIRST},5,7,50,1,2\n'
+    Path(name).write_bytes(gzip.compress(text.encode()) if name.lower().endswith("gz") else text.encode())
+
+    refused = backtest(name)
+
+    assert refused.exit_code == 1
+    assert f"File '{name}': the first line has column 'x' twice" in refused.stderr
+    assert "Remove or rename one of them" in refused.stderr

@@ -212,3 +212,10 @@ def test_the_passes_of_a_query_are_counted_as_in_a_backtest() -> None:
     assert [json.loads(line)["events"] for line in found.stdout.splitlines()] == [2, 2]
     usual = ["backtest", "--config", "bmq.toml", "--queries", "queries.json", "--feed", "line", "in.parquet"]
     assert "4 events of 2 queries" in CliRunner().invoke(app, usual).stdout
+
+
+def test_rows_that_are_not_readings_are_counted_on_stderr_beside_json() -> None:
+    result = forecast("--json", "--bad-readings", "drop", rows=[*ROWS, ("", FIRST + DAY, 1.0)])
+
+    assert "1 rows of files are not readings" in result.stderr
+    assert [json.loads(line)["query_id"] for line in result.stdout.splitlines()][:1] == ["zones.plain"]
