@@ -15,7 +15,7 @@ from typing import Any
 
 from bmq.backtest.grown_regions import grow, read_margin
 from bmq.errors import ControlError
-from bmq.records import Installation, Tenant
+from bmq.records import Feed, Installation, Tenant
 from bmq.wire.durations import read_positive_duration
 from bmq.zones.checks import check_definition
 
@@ -54,11 +54,11 @@ class Variant:
     def __str__(self) -> str:
         return f"{self.option} {self.size}"
 
-    def of(self, definition: Mapping[str, Any]) -> dict[str, Any] | None:
+    def of(self, definition: Mapping[str, Any], feed: Feed) -> dict[str, Any] | None:
         """Return the definition with this option in place of its own; None: its region cannot be grown."""
         if self.option is not NoiseOption.EXIT_REGION:
             return dict(definition) | {self.option.value: self.size}
-        grown = grow(definition["region"], read_margin(self.size))
+        grown = grow(definition["region"], read_margin(self.size), feed.dimensions if feed.lonlat else ())
         return None if grown is None else dict(definition) | {self.option.value: grown}
 
 
@@ -92,7 +92,7 @@ def put_variants(
         if definition.get("kind") != "border" or definition.get("passes"):
             continue
         for number, variant in enumerate(variants, first + 1):
-            if (changed := variant.of(definition)) is not None:
+            if (changed := variant.of(definition, installation.feeds[definition["feed"]])) is not None:
                 as_text = json.dumps(changed).encode()
                 if _is_accepted(f"{prefix}{number}", as_text, of_run):
                     found[f"{prefix}{number}"] = as_text
