@@ -96,8 +96,8 @@ def _check_header(file: Path, feed: Feed, is_zipped: bool) -> None:
     if twice := sorted(name for name in _names(feed) if header.count(name) > 1):
         raise ReadingError(
             DeadLetterCode.WRONG_TYPE,
-            f"the first line has column {twice[0]!r} twice, so it is not known which one the feed means. Remove or rename "
-            "one of them, or name another column for the id or the time with --stream-id or --event-time.",
+            f"the first line has column {twice[0]!r} twice, so it is not known which one the feed means. Remove or "
+            "rename one of them, or name another column for the id or the time with --stream-id or --event-time.",
         )
 
 

@@ -101,8 +101,8 @@ class ReadingFiles:
                 )
         if texts and feed.format is Format.CSV:
             raise ConfigError(
-                f'--text is {texts[0]!r}, but feed {feed.name!r} has format = "csv": the service reads a cell that reads '
-                "as a number as a number, so the events would be others. Leave --text out."
+                f'--text is {texts[0]!r}, but feed {feed.name!r} has format = "csv": the service takes a cell that '
+                "reads as a number for a number, so the events would be others. Leave --text out."
             )
         # In a Parquet file, too, a text is what the service would get as a cell.
         cells = feed.attributes if feed.format is Format.CSV else ()

@@ -91,15 +91,12 @@ def forecast(
 
     from bmq.backtest.noise import NoiseCounts, StreamsSeen
     from bmq.backtest.noise_plot import check_plot, plot_forecast
-    from bmq.backtest.replay import put_all
     from bmq.backtest.variants import put_variants
-    from bmq.library.local_shard import LocalShard
 
     variants = _variants(stay_for or STAY_FOR, cooldown or COOLDOWN, exit_margin or EXIT_MARGIN)
     if plot is not None:
         check_plot(plot)
     history = find_history(find_target(config, bootstrap), options)
-    put_all(LocalShard(history.installation), history.definitions)  # names the definitions that are wrong
     definitions, installation = put_variants(history.definitions, variants, history.installation)
     seen = StreamsSeen(history.source)
     counts = NoiseCounts(list(history.definitions), variants, returns_within_ms)

@@ -155,7 +155,7 @@ def test_a_full_disk_ends_the_run_and_leaves_nothing(small_disk: Path) -> None:
     result = backtest("in.parquet", "--out", str(small_disk / "out.csv"))
 
     assert result.exit_code == 1
-    assert "out.csv.part' cannot be written" in result.stderr
+    assert "out.csv' cannot be written" in result.stderr
     assert "Make room" in result.stderr
     assert not list(small_disk.glob("out*"))
 
@@ -205,6 +205,7 @@ def test_the_columns_of_a_file_may_have_other_names() -> None:
         (["in.parquet", "--out", "out.xlsx"], "line", "neither .parquet nor .csv"),
         (["in.parquet", "--out", "in.parquet", "--overwrite"], "line", "which is also a file of readings"),
         (["in.parquet", "--out", "there.csv"], "line", "is there already"),
+        (["in.parquet", "--out", "folder.csv", "--overwrite"], "line", "is a folder"),
         (["in.parquet", "--out", "nowhere/out.csv"], "line", "cannot be written"),
         (["in.parquet", "--text", "grup"], "line", "Did you mean 'group'?"),
         (["in.parquet", "--put-at", "noon"], "line", '--put-at is "noon"'),
@@ -214,6 +215,7 @@ def test_the_columns_of_a_file_may_have_other_names() -> None:
 )
 def test_what_it_cannot_do_is_refused(arguments: list[str], feed: str, message: str) -> None:
     Path("there.csv").touch()
+    Path("folder.csv").mkdir()
     before = Path("in.parquet").read_bytes()
 
     result = backtest(*arguments, feed=feed)
@@ -300,3 +302,29 @@ def test_a_header_with_a_column_twice_is_refused(name: str) -> None:
     assert refused.exit_code == 1
     assert f"File '{name}': the first line has column 'x' twice" in refused.stderr
     assert "Remove or rename one of them" in refused.stderr
+
+
+def test_a_file_of_the_user_with_the_suffix_part_stays() -> None:
+    Path("out.csv.part").write_text("mine")
+
+    assert backtest("in.parquet", "--out", "out.csv").exit_code == 0
+    assert Path("out.csv.part").read_text() == "mine"
+    assert sorted(path.name for path in Path().glob("out*")) == ["out.csv", "out.csv.part"]
+
+
+@pytest.mark.parametrize("arguments", [["--out", "out", "--spark"], ["--out", "out.csv", "--out-topic", "out"]])
+def test_a_rejected_definition_leaves_nothing_behind(arguments: list[str]) -> None:
+    write_queries(a=QUERY | {"kind": "boarder"})
+
+    result = backtest("in.parquet", *arguments)
+
+    assert "a: unknown_kind" in result.stderr  # and not that there is no Kafka
+    assert not list(Path().glob("out*"))
+
+
+def test_a_refused_topic_leaves_no_file() -> None:
+    result = backtest("in.parquet", "--out", "out.csv", "--out-topic", "line")
+
+    assert "for something else" in result.stderr
+    assert not list(Path().glob("out*"))
+    assert "neither .parquet" in backtest("in.parquet", "--out", "out.xls", "--out-topic", "line").stderr
