@@ -194,6 +194,8 @@ def _read_time(name: str, unit: TimeUnit | None, cell: str) -> int:
     if not isinstance(read, Numeral):
         with suppress(pa.ArrowInvalid):  # the forms without an offset
             return int(pa.scalar(cell).cast(_TIMES[-1]).cast(pa.int64()).as_py() // 1000)
+        with suppress(ReadingError):  # without an offset, and finer than Arrow reads
+            return read_event_time(name, f"{cell}Z", unit)
     return read_event_time(name, read, unit)
 
 

@@ -88,11 +88,17 @@ def test_the_table_of_events_is_that_of_the_library() -> None:
     assert pq.read_table("out.parquet").equals(monitor.events())
 
 
-@pytest.mark.parametrize("form", ["number", "zone", "none", "space"])
+@pytest.mark.parametrize("form", ["number", "zone", "none", "space", "nanoseconds"])
 def test_csv_has_times_in_any_usual_form(form: str) -> None:
     def written(time: int) -> str:
         text = f"2023-11-14T22:13:{20 + (time - FIRST) // 1000}.000"
-        return {"number": str(time), "zone": f"{text}Z", "none": text, "space": text.replace("T", " ")}[form]
+        return {
+            "number": str(time),
+            "zone": f"{text}Z",
+            "none": text,
+            "nanoseconds": f"{text}123456",
+            "space": text.replace("T", " "),
+        }[form]
 
     rows = zip(COLUMNS["ts"], COLUMNS["x"], COLUMNS["id"], COLUMNS["group"], strict=True)
     lines = [f"{x},{id_},more,{written(time)},{group}" for time, x, id_, group in rows]
@@ -209,6 +215,8 @@ def test_the_columns_of_a_file_may_have_other_names() -> None:
         (["in.parquet", "--out", "nowhere/out.csv"], "line", "cannot be written"),
         (["in.parquet", "--text", "grup"], "line", "Did you mean 'group'?"),
         (["in.parquet", "--put-at", "noon"], "line", '--put-at is "noon"'),
+        (["in.parquet", "--put-at=--5"], "line", '--put-at is "--5"'),
+        (["in.parquet", "--clock-end", str(FIRST // 1000)], "line", "the latest event time of the readings is"),
         (["in.parquet"], "lines", "Did you mean 'line'?"),
         (["in.parquet"], "keyed", "is over line, but the readings are of feed 'keyed'"),
     ],
