@@ -60,19 +60,19 @@ def backtest(
     are applied in the order of their timestamps. TIME is RFC 3339, or epoch milliseconds.
     """
     options = HistoryOptions(
-        queries,
-        feed,
-        inputs or (),
-        put_at,
-        clock_end,
-        skip_other_feeds,
-        bad_readings,
-        stream_id,
-        event_time,
-        text or (),
-        topic,
-        begin,
-        end,
+        queries=queries,
+        feed=feed,
+        inputs=inputs or (),
+        put_at=put_at,
+        clock_end=clock_end,
+        skip_other_feeds=skip_other_feeds,
+        bad_readings=bad_readings,
+        stream_id=stream_id,
+        event_time=event_time,
+        text=text or (),
+        topic=topic,
+        begin=begin,
+        end=end,
     )
     target = find_target(config, bootstrap)
     if spark:

@@ -73,19 +73,19 @@ def forecast(
     is like 90s; --put-at and --clock-end are RFC 3339, or epoch milliseconds.
     """
     options = HistoryOptions(
-        queries,
-        feed,
-        inputs or (),
-        put_at,
-        clock_end,
-        skip_other_feeds,
-        bad_readings,
-        stream_id,
-        event_time,
-        text or (),
-        topic,
-        begin,
-        end,
+        queries=queries,
+        feed=feed,
+        inputs=inputs or (),
+        put_at=put_at,
+        clock_end=clock_end,
+        skip_other_feeds=skip_other_feeds,
+        bad_readings=bad_readings,
+        stream_id=stream_id,
+        event_time=event_time,
+        text=text or (),
+        topic=topic,
+        begin=begin,
+        end=end,
     )
     returns_within_ms = _read_returns_within(returns_within)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bmq.backtest.replay import Moments, Outcome
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryOptions:
     """The options of the command line, as the user gave them; see `backtest_options`."""
 
