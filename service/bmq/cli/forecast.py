@@ -1,7 +1,6 @@
 """`bmq forecast`: how noisy queries are, and what options against noise would leave."""
 
 import json
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
 
 STAY_FOR, COOLDOWN, EXIT_MARGIN = ("10s", "1m", "5m"), ("1m", "10m", "1h"), ("2%", "5%", "10%")
 RETURNS_WITHIN = "1m"
+TABLE_WIDTH = 10_000  # characters; no table is so wide
 
 
 def forecast(
@@ -170,9 +170,8 @@ def _print_table(rows: Sequence["QueryNoise"], variants: Sequence["Variant"], re
         rate = "-" if row.per_stream_day is None else f"{row.per_stream_day:,.3g}"
         shares = _percents([row.returns, *row.left])
         table.add_row(plain(row.query_id), f"{row.events:,}", rate, *shares)
-    # A file or a pipe has no width, so the lines must not be cut.
-    console = Console(markup=False, width=None if sys.stdout.isatty() else 1_000)
-    console.print(table)
+    # A table fits itself into the width of a terminal and cuts numbers for that. A terminal wraps a line that is too long.
+    Console(markup=False, width=TABLE_WIDTH).print(table)
 
 
 def _percents(shares: Iterable[float | None]) -> list[str]:

@@ -219,3 +219,15 @@ def test_rows_that_are_not_readings_are_counted_on_stderr_beside_json() -> None:
 
     assert "1 rows of files are not readings" in result.stderr
     assert [json.loads(line)["query_id"] for line in result.stdout.splitlines()][:1] == ["zones.plain"]
+
+
+def test_a_narrow_terminal_cuts_no_column(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    forecast(rows=ROWS)  # writes the files
+    usual = ["forecast", "--config", "bmq.toml", "--queries", "queries.json", "--feed", "line", "in.parquet"]
+    monkeypatch.setenv("TERM", "dumb")  # 80 columns, and nothing is bold
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+
+    app(usual, standalone_mode=False)
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[4].split() == ["QUERY", "EVENTS", "AND", "DAY", "1m", *"10s 1m 5m 1m 10m 1h 2% 5% 10%".split()]
