@@ -170,8 +170,9 @@ def _print_table(rows: Sequence["QueryNoise"], variants: Sequence["Variant"], re
         rate = "-" if row.per_stream_day is None else f"{row.per_stream_day:,.3g}"
         shares = _percents([row.returns, *row.left])
         table.add_row(plain(row.query_id), f"{row.events:,}", rate, *shares)
-    # A table fits itself into the width of a terminal and cuts numbers for that. A terminal wraps a line that is too long.
-    Console(markup=False, width=TABLE_WIDTH).print(table)
+    # A table fits itself into a terminal and cuts numbers for that; a terminal wraps a long line by itself. On a dumb
+    # terminal, a width counts only with a height.
+    Console(markup=False, width=TABLE_WIDTH, height=1).print(table)
 
 
 def _percents(shares: Iterable[float | None]) -> list[str]:
