@@ -9,8 +9,12 @@ Arrow converts whole columns. If a cell of a column is of another form, each dif
 `wire`. Knows cells, not the other rules for a reading.
 """
 
+import gzip
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from csv import Error as CellError
+from csv import reader as read_csv
 from functools import partial
 from io import FileIO
 from pathlib import Path
@@ -31,6 +35,7 @@ from bmq.wire.numeral import Numeral
 CSV_SUFFIXES = (".csv", ".csv.gz")
 
 BLOCK_BYTES = 8_388_608  # some 200,000 rows; a row must be shorter
+HEADER_BYTES = 1_048_576  # of a file, in which its first line is looked for; a longer line is not checked whole
 _MS = pa.timestamp("ms", "UTC")
 # The first one that fits all cells of a piece is used. Texts without an offset come last.
 _TIMES = (pa.timestamp("us", "UTC"), pa.timestamp("us"))
@@ -59,14 +64,16 @@ def open_csv(file: Path, feed: Feed, bad_readings: BadReadings, rows: int) -> It
     Raises
     ------
     ReadingError
-        A column is missing, or a cell is refused.
+        A column is missing or comes twice, or a cell is refused.
     pyarrow.ArrowException
         The file is not CSV in UTF-8, or a line has more or fewer cells than the header.
     """
     size = max(1, file.stat().st_size)
+    is_zipped = file.suffix.lower() == ".gz"
+    _check_header(file, feed, is_zipped)
     with _CountedFile(file) as counted:
         raw = pa.PythonFile(counted, "r")
-        stream = pa.CompressedInputStream(raw, "gzip") if file.suffix == ".gz" else raw
+        stream = pa.CompressedInputStream(raw, "gzip") if is_zipped else raw
         cells = _Cells(feed, bad_readings)
         for batch in _reader(stream, feed):
             table = cells.read(pa.Table.from_batches([batch]))
@@ -75,9 +82,32 @@ def open_csv(file: Path, feed: Feed, bad_readings: BadReadings, rows: int) -> It
                 yield table.slice(first, rows), share
 
 
-def _reader(stream: pa.NativeFile, feed: Feed) -> csv.CSVStreamingReader:
+def _check_header(file: Path, feed: Feed, is_zipped: bool) -> None:
+    """Refuse a header that has a column of the feed twice: Arrow would read one of the two."""
+    with gzip.open(file) if is_zipped else file.open("rb") as lines:
+        try:
+            start = lines.read(HEADER_BYTES)
+        except (OSError, EOFError, zlib.error):
+            return  # Arrow reports what is wrong with the file
+    text = start.decode("utf-8-sig", errors="replace")
+    header: list[str] = []
+    with suppress(CellError):  # a cell beyond the limit of Python's reader
+        header = next(read_csv([line for line in text.splitlines() if line][:1]), [])
+    if twice := sorted(name for name in _names(feed) if header.count(name) > 1):
+        raise ReadingError(
+            DeadLetterCode.WRONG_TYPE,
+            f"the first line has column {twice[0]!r} twice, so it is not known which one the feed means. Remove or "
+            "rename one of them, or name another column for the id or the time with --stream-id or --event-time.",
+        )
+
+
+def _names(feed: Feed) -> list[str]:
     assert feed.event_time is not None
-    names = [feed.stream_id, feed.event_time, *feed.dimensions, *feed.attributes]
+    return [feed.stream_id, feed.event_time, *feed.dimensions, *feed.attributes]
+
+
+def _reader(stream: pa.NativeFile, feed: Feed) -> csv.CSVStreamingReader:
+    names = _names(feed)
     try:
         return csv.open_csv(
             stream,
@@ -164,6 +194,8 @@ def _read_time(name: str, unit: TimeUnit | None, cell: str) -> int:
     if not isinstance(read, Numeral):
         with suppress(pa.ArrowInvalid):  # the forms without an offset
             return int(pa.scalar(cell).cast(_TIMES[-1]).cast(pa.int64()).as_py() // 1000)
+        with suppress(ReadingError):  # without an offset, and finer than Arrow reads
+            return read_event_time(name, f"{cell}Z", unit)
     return read_event_time(name, read, unit)
 
 

@@ -1,12 +1,13 @@
 """Events to a Parquet or CSV file, in the columns of the library (docs/library.md).
 
-The file appears under its name when it is whole. Until then it has the suffix .part.
+The file appears under its name when it is whole. Until then it has another name with the suffix .part.
 """
 
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -33,7 +34,7 @@ class EventFile:
     Raises
     ------
     ServiceError
-        The file is there, is one of the inputs, has another suffix, or cannot be written.
+        The file is there, is a folder or one of the inputs, has another suffix, or cannot be written.
     """
 
     def __init__(
@@ -44,9 +45,11 @@ class EventFile:
             raise ServiceError(f"--out is {str(path)!r}, which ends with neither .parquet nor .csv. End it with one.")
         if path.resolve() in {file.resolve() for file in inputs}:
             raise ServiceError(f"--out is {str(path)!r}, which is also a file of readings. Give another name.")
+        if path.is_dir():
+            raise ServiceError(f"--out is {str(path)!r}, which is a folder. Give the name of a file.")
         if path.exists() and not overwrite:
             raise ServiceError(f"File {str(path)!r} is there already. Give another name, or --overwrite.")
-        self._path, self._part = path, path.with_name(path.name + ".part")
+        self._path, self._part = path, path.with_name(f"{path.name}.{uuid4().hex[:8]}.part")  # no file of the user
         self._tables = EventTables(feeds)
         self._kept: list[pa.Table] = []
         self._n_kept = 0
@@ -63,7 +66,7 @@ class EventFile:
                 else pq.ParquetWriter(self._part, schema, compression="zstd", use_dictionary=repeated)
             )
         except OSError as error:
-            raise ServiceError(f"File {str(self._part)!r} cannot be written: {error}. Give another name.") from None
+            raise ServiceError(f"File {str(path)!r} cannot be written: {error}. Give another name.") from None
 
     def write(self, events: Events) -> None:
         """Append the events.
@@ -121,4 +124,4 @@ class EventFile:
             raise self._unwritable(error) from None
 
     def _unwritable(self, error: OSError) -> ServiceError:
-        return ServiceError(f"File {str(self._part)!r} cannot be written: {error}. Make room for it.")
+        return ServiceError(f"File {str(self._path)!r} cannot be written: {error}. Make room for it.")

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from bmq.backtest.pieces import Piece, Source
 from bmq.backtest.replay import Outcome
-from bmq.backtest.variants import Variant
+from bmq.backtest.variants import Variant, number_of
 from bmq.library.local_shard import Events
 from bmq.records import Crossings, Family, Int64s, Sign, UInt64s, are_of_family
 from bmq.wire.event_pieces import used_queries
@@ -93,7 +93,7 @@ class NoiseCounts:
         for some in events:
             assert isinstance(some, Crossings)  # a backtest of one feed has no joins
             queries, rows = used_queries(some.queries, some.query_rows)
-            numbers = np.array([int(query.query_id) for query in queries], dtype=np.int64)[rows]
+            numbers = np.array([number_of(query.query_id) for query in queries], dtype=np.int64)[rows]
             found, counts = np.unique(numbers, return_counts=True)
             self._events[found] += counts
             self._note_returns(some, numbers)
@@ -112,10 +112,11 @@ class NoiseCounts:
         Parameters
         ----------
         n_streams : how many the history has.
-        definitions : by number; a variant without one was not put.
+        definitions : by query id in the run; a variant without one was not put.
         named : query id -> how many streams a query names; absent: it watches all.
         """
         rows = []
+        put = set(map(number_of, definitions))
         for row, query_id in enumerate(self._query_ids):
             first = row * self._width
             events, *of_variants = self._events[first : first + self._width].tolist()
@@ -128,7 +129,7 @@ class NoiseCounts:
                     events / stream_days if stream_days else None,
                     int(self._n_returns[row]) / n_entered if n_entered else None,
                     tuple(
-                        n / events if events and str(number) in definitions else None
+                        n / events if events and number in put else None
                         for number, n in enumerate(of_variants, first + 1)
                     ),
                 )

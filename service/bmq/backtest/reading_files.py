@@ -79,7 +79,7 @@ class ReadingFiles:
     ServiceError
         There is no such file, or it is neither Parquet nor CSV.
     ConfigError
-        One of ``texts`` is not an attribute of the feed.
+        One of ``texts`` is not an attribute of the feed, or the service would read numbers in it.
     """
 
     def __init__(
@@ -99,6 +99,11 @@ class ReadingFiles:
                     f"--text is {name!r}, but feed {feed.name!r} has no such attribute. "
                     f"{suggestion(name, feed.attributes)}"
                 )
+        if texts and feed.format is Format.CSV:
+            raise ConfigError(
+                f'--text is {texts[0]!r}, but feed {feed.name!r} has format = "csv": the service takes a cell that '
+                "reads as a number for a number, so the events would be others. Leave --text out."
+            )
         # In a Parquet file, too, a text is what the service would get as a cell.
         cells = feed.attributes if feed.format is Format.CSV else ()
         self._of_parquet = TableReader(feed, bad_readings, HOW_TO_DROP, cells)

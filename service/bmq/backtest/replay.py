@@ -9,7 +9,7 @@ import numpy as np
 from bmq.backtest.pieces import Piece, Sink
 from bmq.errors import ControlError, ServiceError
 from bmq.library.local_shard import Counts, LocalShard
-from bmq.records import Clock, Readings
+from bmq.records import NEVER, Clock, Readings
 from bmq.records.column_records import concat, take
 
 _DAY_MS = 86_400_000
@@ -40,6 +40,7 @@ class Outcome:
     first, last : the least and the greatest event time since the queries were put, epoch ms; None: no reading since.
     expired : queries that ended by their `ttl` or `expires_at`.
     n_streams : how many streams are known at the end.
+    n_held : readings that `max_lateness` still holds back at the end.
     """
 
     counts: Counts = field(default_factory=Counts)
@@ -48,6 +49,7 @@ class Outcome:
     last: int | None = None
     expired: list[str] = field(default_factory=list)
     n_streams: int = 0
+    n_held: int = 0
 
     @property
     def days(self) -> float:
@@ -80,6 +82,7 @@ class Replay:
         self._moments = moments
         self._sinks = sinks
         self._is_put = False
+        self._latest = NEVER
         self._outcome = Outcome()
 
     def run(self, pieces: Iterable[Piece], note: Callable[[int], None]) -> Outcome:
@@ -92,8 +95,8 @@ class Replay:
         Raises
         ------
         ServiceError
-            The service would reject a definition; the message names all of these. Or a piece cannot be read, or a sink
-            cannot write.
+            The service would reject a definition; the message names all of these. Or a piece cannot be read, a sink
+            cannot write, or the clock would end before the last reading.
         """
         if self._moments.put_at is None:
             self._put()
@@ -107,14 +110,24 @@ class Replay:
         if not self._is_put:
             self._put()
         if self._moments.clock_end is not None:
+            self._check_clock_end(self._moments.clock_end)
             self._shard.advance({}, {self._feed: self._moments.clock_end})
             self._hand_out()
         self._outcome.counts = replace(self._shard.counts, bad=self._outcome.bad.total())
         self._outcome.expired = self._shard.expired()
         self._outcome.n_streams = self._shard.n_streams
+        self._outcome.n_held = self._shard.n_held
         return self._outcome
 
+    def _check_clock_end(self, clock_end: int) -> None:
+        if clock_end < self._latest:
+            raise ServiceError(
+                f"--clock-end is {clock_end} in epoch milliseconds, but the latest event time of the readings is "
+                f"{self._latest}. Give a later time; a number counts milliseconds and not seconds."
+            )
+
     def _apply(self, readings: Readings) -> None:
+        self._latest = max(self._latest, int(readings.event_times.max()))
         if not self._is_put:
             assert self._moments.put_at is not None
             is_after = readings.event_times >= self._moments.put_at
@@ -132,6 +145,7 @@ class Replay:
     def _apply_part(self, readings: Readings | None, clock: Clock) -> None:
         """Apply the readings of this shard in a batch, if there are some; the queries are put."""
         assert self._is_put
+        self._latest = max(self._latest, clock.time)
         self._shard.advance({} if readings is None else {self._feed: readings}, {}, {self._feed: clock})
         self._hand_out()
 

@@ -14,14 +14,11 @@ from dataclasses import dataclass
 
 from bmq.errors import ReadingError, ServiceError, SetupError
 from bmq.kafka_io.topics import Topics
-from bmq.records import TimeUnit
-from bmq.wire.event_times import read_event_time
-from bmq.wire.numeral import Numeral
+from bmq.wire.event_times import read_time_option
 
 Offsets = Mapping[int, int]  # partition -> offset
 
 _OFFSETS = re.compile(r"\d+:\d+(?:,\d+:\d+)*", re.ASCII)
-_NUMBER = re.compile(r"-?\d+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +54,7 @@ def read_span_end(option: str, text: str | None) -> SpanEnd:
             raise ServiceError(f"{option} is {text!r}, which names a partition twice. Name each once.")
         return SpanEnd(option, offsets=offsets)
     try:
-        return SpanEnd(option, read_event_time(option, Numeral(text) if _NUMBER.fullmatch(text) else text, TimeUnit.MS))
+        return SpanEnd(option, read_time_option(option, text))
     except ReadingError as error:
         raise ServiceError(f"{error}; or offsets, such as 0:1200,1:1180.") from None
 

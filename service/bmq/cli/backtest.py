@@ -60,19 +60,19 @@ def backtest(
     are applied in the order of their timestamps. TIME is RFC 3339, or epoch milliseconds.
     """
     options = HistoryOptions(
-        queries,
-        feed,
-        inputs or (),
-        put_at,
-        clock_end,
-        skip_other_feeds,
-        bad_readings,
-        stream_id,
-        event_time,
-        text or (),
-        topic,
-        begin,
-        end,
+        queries=queries,
+        feed=feed,
+        inputs=inputs or (),
+        put_at=put_at,
+        clock_end=clock_end,
+        skip_other_feeds=skip_other_feeds,
+        bad_readings=bad_readings,
+        stream_id=stream_id,
+        event_time=event_time,
+        text=text or (),
+        topic=topic,
+        begin=begin,
+        end=end,
     )
     target = find_target(config, bootstrap)
     if spark:
@@ -103,8 +103,13 @@ def _refuse_beside_spark(options: dict[str, object]) -> None:
 def _sinks(
     history: History, target: Target, out: Path | None, out_topic: str | None, *, overwrite: bool
 ) -> list["Sink"]:
+    """Return the outputs. The topic comes last: a refused file must not leave a topic behind."""
     feeds = history.installation.feeds
     sinks: list[Sink] = []
+    if out is not None:
+        from bmq.backtest.event_files import EventFile
+
+        sinks.append(EventFile(out, feeds, history.files, overwrite=overwrite))
     if out_topic is not None:
         from bmq.backtest.event_topic import EventTopic, MessageForm
 
@@ -113,9 +118,10 @@ def _sinks(
         of_feeds = {feed.topic for feed in (*target.config.feed_records().values(), *feeds.values())}
         used = {topics.events, *topics.reserved(), *of_feeds}
         form = MessageForm(topics.key, topics.layout, topics.envelope())
-        sinks.append(EventTopic(out_topic, feeds, target.options(), used, form))
-    if out is not None:
-        from bmq.backtest.event_files import EventFile
-
-        sinks.append(EventFile(out, feeds, history.files, overwrite=overwrite))
+        try:
+            sinks.append(EventTopic(out_topic, feeds, target.options(), used, form))
+        except BaseException:
+            for sink in sinks:
+                sink.abandon()
+            raise
     return sinks

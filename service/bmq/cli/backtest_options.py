@@ -7,9 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from bmq.errors import ReadingError
-from bmq.records import TimeUnit
-from bmq.wire.event_times import read_event_time
-from bmq.wire.numeral import Numeral
+from bmq.wire.event_times import read_time_option
 
 Option = partial(typer.Option, show_default=False)
 
@@ -124,8 +122,7 @@ def read_moment(option: str, text: str | None) -> int | None:
     """Return a time of an option as epoch milliseconds; None: the option was not given."""
     if text is None:
         return None
-    is_number = text.lstrip("-").isdecimal()
     try:
-        return read_event_time(option, Numeral(text) if is_number else text, TimeUnit.MS)
+        return read_time_option(option, text)
     except ReadingError as error:
         raise typer.BadParameter(f"{error}.", param_hint=option) from None

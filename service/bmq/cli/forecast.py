@@ -1,7 +1,6 @@
 """`bmq forecast`: how noisy queries are, and what options against noise would leave."""
 
 import json
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -31,7 +30,7 @@ from bmq.cli.backtest_options import (
     ToOption,
     TopicOption,
 )
-from bmq.cli.history import HistoryOptions, find_history, play, show_readings
+from bmq.cli.history import HistoryOptions, find_history, play, show_left_out, show_readings
 from bmq.cli.target import BootstrapOption, ConfigOption, find_target
 from bmq.cli.terminal import plain, show_line
 from bmq.wire.durations import read_positive_duration
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
 
 STAY_FOR, COOLDOWN, EXIT_MARGIN = ("10s", "1m", "5m"), ("1m", "10m", "1h"), ("2%", "5%", "10%")
 RETURNS_WITHIN = "1m"
+TABLE_WIDTH = 10_000  # characters; no table is so wide
 
 
 def forecast(
@@ -73,44 +73,41 @@ def forecast(
     is like 90s; --put-at and --clock-end are RFC 3339, or epoch milliseconds.
     """
     options = HistoryOptions(
-        queries,
-        feed,
-        inputs or (),
-        put_at,
-        clock_end,
-        skip_other_feeds,
-        bad_readings,
-        stream_id,
-        event_time,
-        text or (),
-        topic,
-        begin,
-        end,
+        queries=queries,
+        feed=feed,
+        inputs=inputs or (),
+        put_at=put_at,
+        clock_end=clock_end,
+        skip_other_feeds=skip_other_feeds,
+        bad_readings=bad_readings,
+        stream_id=stream_id,
+        event_time=event_time,
+        text=text or (),
+        topic=topic,
+        begin=begin,
+        end=end,
     )
     returns_within_ms = _read_returns_within(returns_within)
 
     from bmq.backtest.noise import NoiseCounts, StreamsSeen
     from bmq.backtest.noise_plot import check_plot, plot_forecast
-    from bmq.backtest.replay import put_all
     from bmq.backtest.variants import put_variants
-    from bmq.library.local_shard import LocalShard
 
     variants = _variants(stay_for or STAY_FOR, cooldown or COOLDOWN, exit_margin or EXIT_MARGIN)
     if plot is not None:
         check_plot(plot)
     history = find_history(find_target(config, bootstrap), options)
-    put_all(LocalShard(history.installation), history.definitions)  # names the definitions that are wrong
-    history = replace(history, installation=replace(history.installation, tenants=()))
-    definitions = put_variants(history.definitions, variants, history.installation)
+    definitions, installation = put_variants(history.definitions, variants, history.installation)
     seen = StreamsSeen(history.source)
     counts = NoiseCounts(list(history.definitions), variants, returns_within_ms)
 
-    outcome, seconds = play(replace(history, source=seen), definitions, [counts])
+    outcome, seconds = play(replace(history, installation=installation, source=seen), definitions, [counts])
 
     rows = counts.forecast(outcome, len(seen), definitions, _named_streams(history.definitions))
     if as_json:
         for row in rows:
             show_line(json.dumps(_as_json(row, variants), ensure_ascii=False))
+        show_left_out(outcome, err=True)
     else:
         show_readings(outcome, seconds)
         show_line(f"{outcome.days:,.2f} days, {len(seen):,} streams")
@@ -173,9 +170,9 @@ def _print_table(rows: Sequence["QueryNoise"], variants: Sequence["Variant"], re
         rate = "-" if row.per_stream_day is None else f"{row.per_stream_day:,.3g}"
         shares = _percents([row.returns, *row.left])
         table.add_row(plain(row.query_id), f"{row.events:,}", rate, *shares)
-    # A file or a pipe has no width, so the lines must not be cut.
-    console = Console(markup=False, width=None if sys.stdout.isatty() else 1_000)
-    console.print(table)
+    # A table fits itself into a terminal and cuts numbers for that; a terminal wraps a long line by itself. On a dumb
+    # terminal, a width counts only with a height.
+    Console(markup=False, width=TABLE_WIDTH, height=1).print(table)
 
 
 def _percents(shares: Iterable[float | None]) -> list[str]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bmq.backtest.replay import Moments, Outcome
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryOptions:
     """The options of the command line, as the user gave them; see `backtest_options`."""
 
@@ -73,7 +73,8 @@ def find_history(target: Target, options: HistoryOptions) -> History:
     Raises
     ------
     ServiceError
-        There is no such file, topic, feed or query, or the options contradict the configuration.
+        There is no such file, topic, feed or query, the options contradict the configuration, or the service would
+        reject a definition.
     """
     _check_input(options)
     moments = read_moment("--put-at", options.put_at), read_moment("--clock-end", options.clock_end)
@@ -82,13 +83,15 @@ def find_history(target: Target, options: HistoryOptions) -> History:
     desired = read_desired(options.queries)
 
     from bmq.backtest.chosen_queries import choose
-    from bmq.backtest.replay import Moments
+    from bmq.backtest.replay import Moments, put_all
+    from bmq.library.local_shard import LocalShard
 
     definitions, others = choose(desired, feed.name, skip_others=options.skip_other_feeds)
     if others:
         show_line(f"left out: {len(others)} queries over other feeds", err=True)
     feed, source, files = _find_files(options, feed) if options.topic is None else _find_span(target, options, feed)
     installation = replace(config.installation(), feeds={feed.name: feed})
+    put_all(LocalShard(installation), definitions)  # so that a mistake shows now, before there is any output
     return History(installation, definitions, Moments(*moments), source, files)
 
 
@@ -99,15 +102,13 @@ def play(history: History, definitions: Mapping[str, bytes], sinks: Sequence["Si
     ----------
     sinks : each gets all events. It is finished at the end, or abandoned after a failure.
     """
-    from bmq.backtest.replay import Replay, put_all
+    from bmq.backtest.replay import Replay
     from bmq.library.local_shard import LocalShard
 
     (feed,) = history.installation.feeds
     with ExitStack() as failed:
         for sink in sinks:
             failed.callback(sink.abandon)
-        if history.moments.put_at is not None:
-            put_all(LocalShard(history.installation), definitions)  # so that a mistake shows now, and not in an hour
         replay = Replay(LocalShard(history.installation), feed, definitions, history.moments, sinks)
         begin = time.monotonic()
         with _progress() as bar:
@@ -126,10 +127,21 @@ def show_readings(outcome: "Outcome", seconds: float) -> None:
     rate = counts.readings / seconds if seconds else 0.0
     show_line(f"{counts.readings:,} readings in {seconds:.1f} s, {rate:,.0f} readings/s")
     show_line(f"{outcome.n_streams:,} streams are known at the end")
+    show_left_out(outcome, err=False)
+
+
+def show_left_out(outcome: "Outcome", *, err: bool) -> None:
+    """Show how many rows were not readings, and how many readings were late; on stderr, how many had no turn yet."""
     for reason, n in sorted(outcome.bad.items()):
-        show_line(f"{n:,} {reason} are not readings")
-    if counts.late:
-        show_line(f"{counts.late:,} late readings, which changed nothing")
+        show_line(f"{n:,} {reason} are not readings", err=err)
+    if outcome.counts.late:
+        show_line(f"{outcome.counts.late:,} late readings, which changed nothing", err=err)
+    if outcome.n_held:
+        show_line(
+            f"{outcome.n_held:,} readings are still held back by max_lateness; --clock-end TIME applies them, with a "
+            "TIME later than the last reading and max_lateness",
+            err=True,
+        )
 
 
 def _check_input(options: HistoryOptions) -> None:

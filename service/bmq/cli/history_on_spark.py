@@ -26,33 +26,36 @@ def play_on_spark(
     Raises
     ------
     ServiceError
-        The folder has files, the service would reject a definition, or Spark fails.
+        The folder has files, a file of readings is damaged, or Spark fails.
     """
-    if out is not None:
-        _make_folder(out)
-
-    from bmq.backtest.replay import put_all
     from bmq.backtest.shard_frames import FrameMaker, ShardReplay, units_of
     from bmq.job.session import make_session
     from bmq.job.shards import shard_keys
     from bmq.job.spark_replay import SETTINGS, replay_on_spark
-    from bmq.library.local_shard import LocalShard
 
-    put_all(LocalShard(history.installation), history.definitions)  # names the definitions that are wrong
     assert target.config is not None  # find_history refuses it
     n_shards = target.config.job.shards
     (feed,) = history.installation.feeds.values()
     maker = FrameMaker(feed, options.bad_readings, tuple(options.text), shard_keys(n_shards))
     folder = None if out is None else str(out.resolve())
     shard = ShardReplay(history.installation, history.definitions, history.moments.clock_end, folder)
+    units = units_of(history.files)
+    if out is not None:
+        _make_folder(out)
     begin = time.monotonic()
     session = make_session(n_shards, SETTINGS)
     if not debugging():
         session.sparkContext.setLogLevel("OFF")  # Spark prints the traceback of each try; the error says what failed
     try:
-        outcome = replay_on_spark(session, units_of(history.files), maker, shard)
-    finally:
-        session.stop()
+        try:
+            outcome = replay_on_spark(session, units, maker, shard)
+        finally:
+            session.stop()
+    except BaseException:
+        # Tasks that Spark cancels write until the session has ended.
+        for file in out.glob("part-*.parquet*") if out is not None else ():
+            file.unlink(missing_ok=True)
+        raise
     return outcome, time.monotonic() - begin
 
 

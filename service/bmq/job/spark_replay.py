@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from itertools import chain
-from pathlib import Path
 
 import msgspec
 import pyarrow as pa
@@ -40,20 +39,16 @@ def replay_on_spark(session: SparkSession, units: Sequence[Unit], maker: FrameMa
     Raises
     ------
     ServiceError
-        A task failed: with the error of this project, if it is one.
+        A task failed: with the error of this project, if it is one. The caller deletes the events when the session has
+        ended.
     """
     n_shards = len(maker.shard_keys)
     # Spark deals rows out to so many partitions, and each is a task.
     rows = session.createDataFrame([(unit.number, unit.file, unit.row_group) for unit in units], _UNIT_DDL)
     frames = rows.repartition(max(1, len(units))).mapInArrow(partial(_read, maker), FRAME_DDL)
     sorted_frames = frames.repartition(n_shards, "shard").sortWithinPartitions("unit", "piece")
-    try:
-        with explained(kept=_KEPT):
-            found = sorted_frames.mapInArrow(partial(_replay, maker.shard_keys, shard), "outcome binary").collect()
-    except BaseException:
-        for file in Path(shard.out).glob("part-*.parquet*") if shard.out is not None else ():
-            file.unlink()
-        raise
+    with explained(kept=_KEPT):
+        found = sorted_frames.mapInArrow(partial(_replay, maker.shard_keys, shard), "outcome binary").collect()
     return _sum([_read_outcome(bytes(row.outcome)) for row in found])
 
 
@@ -86,6 +81,7 @@ def _sum(outcomes: Sequence[Outcome]) -> Outcome:
         counts.update(asdict(outcome.counts))
         whole.bad.update(outcome.bad)
         whole.n_streams += outcome.n_streams
+        whole.n_held += outcome.n_held
         whole.expired = outcome.expired  # the same in each shard
     whole.counts = Counts(**counts)
     return whole

@@ -130,6 +130,11 @@ class LocalShard:
         return sum(self._shard.n_streams().values())
 
     @property
+    def n_held(self) -> int:
+        """How many readings are held back by the `max_lateness` of their feed."""
+        return self._shard.n_held()
+
+    @property
     def counts(self) -> Counts:
         """What was counted so far; `bad` is for the caller to count."""
         return self._counts

@@ -184,6 +184,10 @@ class FeedStage:
             for query in engine.tables.queries.queries()
         ]
 
+    def n_held(self) -> int:
+        """Return how many readings are held back by `max_lateness`."""
+        return sum(map(len, self._held.values()))
+
     def pages(self, size: int) -> Iterator[Delta]:
         """Yield everything that the feeds keep beside their queries, ``size`` rows at a time."""
         if recounts := self._recounts():

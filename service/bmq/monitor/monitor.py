@@ -238,6 +238,10 @@ class Monitor:
         """Return feed name -> how many streams are known in this shard."""
         return {name: engine.tables.streams.n_seen for name, engine in self._feeds.engines.items()}
 
+    def n_held(self) -> int:
+        """Return how many readings of this shard are held back by `max_lateness`."""
+        return self._feeds.n_held()
+
     def n_lagging(self) -> dict[str, int]:
         """Return feed name -> how many streams of this shard have a lag."""
         return {name: engine.tables.streams.n_lagging for name, engine in self._feeds.engines.items()}

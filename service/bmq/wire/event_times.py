@@ -27,6 +27,7 @@ _MOST_MICROSECONDS = 10**17
 _RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d)(?::?(\d\d))?)?", re.ASCII
 )
+_WHOLE = re.compile(r"-?\d+", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
@@ -67,6 +68,17 @@ def read_event_time(name: str, value: object, unit: TimeUnit | None) -> int:
     if not FIRST_EVENT_TIME_MS <= milliseconds <= LAST_EVENT_TIME_MS:
         _refuse_year(f"{name} is {shown(value)}")
     return milliseconds
+
+
+def read_time_option(option: str, text: str) -> int:
+    """Return the epoch milliseconds of an option of the command line: a whole number of them, or RFC 3339 text.
+
+    Raises
+    ------
+    ReadingError
+        As for `read_event_time`.
+    """
+    return read_event_time(option, Numeral(text) if _WHOLE.fullmatch(text) else text, TimeUnit.MS)
 
 
 def finite(name: str, numeral: Numeral) -> float:

@@ -88,11 +88,17 @@ def test_the_table_of_events_is_that_of_the_library() -> None:
     assert pq.read_table("out.parquet").equals(monitor.events())
 
 
-@pytest.mark.parametrize("form", ["number", "zone", "none", "space"])
+@pytest.mark.parametrize("form", ["number", "zone", "none", "space", "nanoseconds"])
 def test_csv_has_times_in_any_usual_form(form: str) -> None:
     def written(time: int) -> str:
         text = f"2023-11-14T22:13:{20 + (time - FIRST) // 1000}.000"
-        return {"number": str(time), "zone": f"{text}Z", "none": text, "space": text.replace("T", " ")}[form]
+        return {
+            "number": str(time),
+            "zone": f"{text}Z",
+            "none": text,
+            "nanoseconds": f"{text}123456",
+            "space": text.replace("T", " "),
+        }[form]
 
     rows = zip(COLUMNS["ts"], COLUMNS["x"], COLUMNS["id"], COLUMNS["group"], strict=True)
     lines = [f"{x},{id_},more,{written(time)},{group}" for time, x, id_, group in rows]
@@ -155,7 +161,7 @@ def test_a_full_disk_ends_the_run_and_leaves_nothing(small_disk: Path) -> None:
     result = backtest("in.parquet", "--out", str(small_disk / "out.csv"))
 
     assert result.exit_code == 1
-    assert "out.csv.part' cannot be written" in result.stderr
+    assert "out.csv' cannot be written" in result.stderr
     assert "Make room" in result.stderr
     assert not list(small_disk.glob("out*"))
 
@@ -205,15 +211,19 @@ def test_the_columns_of_a_file_may_have_other_names() -> None:
         (["in.parquet", "--out", "out.xlsx"], "line", "neither .parquet nor .csv"),
         (["in.parquet", "--out", "in.parquet", "--overwrite"], "line", "which is also a file of readings"),
         (["in.parquet", "--out", "there.csv"], "line", "is there already"),
+        (["in.parquet", "--out", "folder.csv", "--overwrite"], "line", "is a folder"),
         (["in.parquet", "--out", "nowhere/out.csv"], "line", "cannot be written"),
         (["in.parquet", "--text", "grup"], "line", "Did you mean 'group'?"),
         (["in.parquet", "--put-at", "noon"], "line", '--put-at is "noon"'),
+        (["in.parquet", "--put-at=--5"], "line", '--put-at is "--5"'),
+        (["in.parquet", "--clock-end", str(FIRST // 1000)], "line", "the latest event time of the readings is"),
         (["in.parquet"], "lines", "Did you mean 'line'?"),
         (["in.parquet"], "keyed", "is over line, but the readings are of feed 'keyed'"),
     ],
 )
 def test_what_it_cannot_do_is_refused(arguments: list[str], feed: str, message: str) -> None:
     Path("there.csv").touch()
+    Path("folder.csv").mkdir()
     before = Path("in.parquet").read_bytes()
 
     result = backtest(*arguments, feed=feed)
@@ -268,3 +278,61 @@ def test_queries_over_other_feeds_are_left_out_if_that_is_asked_for() -> None:
 
     assert "left out: 1 queries over other feeds" in result.stderr
     assert "4 events of 1 queries" in result.stdout
+
+
+def test_readings_that_max_lateness_holds_back_at_the_end_are_counted() -> None:
+    Path("bmq.toml").write_text(CONFIG.replace('topic = "line"', 'topic = "line"\nmax_lateness = "2s"'))
+
+    result = backtest("in.parquet")
+    moved = backtest("in.parquet", "--clock-end", str(FIRST + 6001))
+
+    assert "3 readings are still held back by max_lateness; --clock-end TIME applies them" in result.stderr
+    assert "1 events of 1 queries" in result.stdout
+    assert ("held back" in moved.stderr, "4 events of 1 queries" in moved.stdout) == (False, True)
+    assert "held back" in backtest("in.parquet", "--clock-end", str(FIRST + 6000)).stderr
+
+
+def test_text_is_refused_if_the_service_would_read_a_number() -> None:
+    Path("bmq.toml").write_text(CONFIG.replace('topic = "line"', 'topic = "line"\nformat = "csv"'))
+    Path("in.csv").write_text(f"id,ts,x,group\na,{FIRST},5,7\n")
+
+    assert backtest("in.csv").exit_code == 0
+    assert "Leave --text out" in backtest("in.csv", "--text", "group").stderr
+
+
+@pytest.mark.parametrize("name", ["in.csv", "in.csv.gz", "IN.CSV.GZ"])
+def test_a_header_with_a_column_twice_is_refused(name: str) -> None:
+    text = f'\ufeff\n"id",ts,x,group,"x",other,other\na,{FIRST},5,7,50,1,2\n'
+    Path(name).write_bytes(gzip.compress(text.encode()) if name.lower().endswith("gz") else text.encode())
+
+    refused = backtest(name)
+
+    assert refused.exit_code == 1
+    assert f"File '{name}': the first line has column 'x' twice" in refused.stderr
+    assert "Remove or rename one of them" in refused.stderr
+
+
+def test_a_file_of_the_user_with_the_suffix_part_stays() -> None:
+    Path("out.csv.part").write_text("mine")
+
+    assert backtest("in.parquet", "--out", "out.csv").exit_code == 0
+    assert Path("out.csv.part").read_text() == "mine"
+    assert sorted(path.name for path in Path().glob("out*")) == ["out.csv", "out.csv.part"]
+
+
+@pytest.mark.parametrize("arguments", [["--out", "out", "--spark"], ["--out", "out.csv", "--out-topic", "out"]])
+def test_a_rejected_definition_leaves_nothing_behind(arguments: list[str]) -> None:
+    write_queries(a=QUERY | {"kind": "boarder"})
+
+    result = backtest("in.parquet", *arguments)
+
+    assert "a: unknown_kind" in result.stderr  # and not that there is no Kafka
+    assert not list(Path().glob("out*"))
+
+
+def test_a_refused_topic_leaves_no_file() -> None:
+    result = backtest("in.parquet", "--out", "out.csv", "--out-topic", "line")
+
+    assert "for something else" in result.stderr
+    assert not list(Path().glob("out*"))
+    assert "neither .parquet" in backtest("in.parquet", "--out", "out.xls", "--out-topic", "line").stderr

@@ -137,8 +137,7 @@ def test_the_table_has_a_row_for_each_query_the_noisiest_first() -> None:
     rows = {line.split()[0]: line.split()[1:] for line in lines[5:]}
     assert list(rows) == ["zones.plain", "zones.match", "zones.above"]
     assert rows["zones.plain"] == ["5", "5", "67%", "20%", "60%", "60%", "60%"]
-    # A region without an end has no width. With `passes`, no stay can be confirmed and no exit region be left.
-    assert rows["zones.above"] == ["2", "2", "0%", "-", "100%", "-", "-"]
+    assert rows["zones.above"] == ["2", "2", "0%", *"----"]  # with `passes` there are no variants
     assert rows["zones.match"] == ["3", "3", *"-----"]
 
 
@@ -198,3 +197,37 @@ def test_the_limits_of_a_tenant_are_those_of_the_queries_and_not_of_their_varian
     refused = forecast(rows=ROWS, queries=queries)
     assert "would reject 1 of 4 definitions" in refused.stderr
     assert "zones.3: over_limit" in refused.stderr
+
+
+def test_the_passes_of_a_query_are_counted_as_in_a_backtest() -> None:
+    tenant = '[tenants.others]\nprefix = ""\n[limits]\npasses = 1\n'
+    Path("bmq.toml").write_text(CONFIG + tenant)
+    passes = BORDER | {"passes": True}
+    queries = {"zones.0": passes, "zone": passes}  # of two tenants: one pass each
+    rows = [("a", FIRST, -5.0), ("a", FIRST + 1000, 20.0)]
+
+    found = forecast("--json", rows=rows, queries=queries)
+
+    assert found.exit_code == 0, found.output
+    assert [json.loads(line)["events"] for line in found.stdout.splitlines()] == [2, 2]
+    usual = ["backtest", "--config", "bmq.toml", "--queries", "queries.json", "--feed", "line", "in.parquet"]
+    assert "4 events of 2 queries" in CliRunner().invoke(app, usual).stdout
+
+
+def test_rows_that_are_not_readings_are_counted_on_stderr_beside_json() -> None:
+    result = forecast("--json", "--bad-readings", "drop", rows=[*ROWS, ("", FIRST + DAY, 1.0)])
+
+    assert "1 rows of files are not readings" in result.stderr
+    assert [json.loads(line)["query_id"] for line in result.stdout.splitlines()][:1] == ["zones.plain"]
+
+
+def test_a_narrow_terminal_cuts_no_column(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    forecast(rows=ROWS)  # writes the files
+    usual = ["forecast", "--config", "bmq.toml", "--queries", "queries.json", "--feed", "line", "in.parquet"]
+    monkeypatch.setenv("TERM", "dumb")  # 80 columns, and nothing is bold
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+
+    app(usual, standalone_mode=False)
+
+    lines = capsys.readouterr().out.splitlines()
+    assert " ".join(lines[4].split()) == "QUERY EVENTS AND DAY 1m 10s 1m 5m 1m 10m 1h 2% 5% 10%"

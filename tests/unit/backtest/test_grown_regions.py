@@ -83,3 +83,39 @@ def test_the_service_accepts_it_as_exit_region(region: dict[str, Any], margin: M
         return  # a ring that meets itself is no region
     definition["exit_region"] = grow(region, margin)
     check_definition("q", json.dumps(definition).encode(), PLANE)
+
+
+GLOBE = ("lon", "lat")
+
+
+def ring(west: float, east: float, north: float = 1) -> list[list[float]]:
+    return [[west, 0], [east, 0], [east, north], [west, north]]
+
+
+@pytest.mark.parametrize(
+    ("region", "is_grown"),
+    [
+        ({"box": {"lon": [170, -170]}}, True),
+        ({"box": {"lon": [2, -2]}}, False),  # would close around the earth
+        ({"box": {"lon": [170, 179]}}, False),
+        ({"box": {"lon": [-179, -170]}}, False),
+        ({"box": {"lon": [None, 10], "lat": [0, 87]}}, True),
+        ({"box": {"lat": [80, 89]}}, False),
+        ({"polygon": ring(170, 177)}, True),
+        ({"polygon": ring(170, 179)}, False),
+        ({"polygon": ring(170, -170)}, False),
+        ({"polygon": ring(0, 10, 89)}, False),
+        ({"geojson": {"type": "Polygon", "coordinates": [[*ring(170, -170), [170, 0]]]}}, False),
+        ({"circle": {"center": [179.9, 89], "radius": 1}}, True),  # metres on a sphere, which has no corner there
+    ],
+)
+def test_a_region_at_the_antimeridian_or_a_pole_is_grown_only_if_it_is_right(
+    region: dict[str, Any], is_grown: bool
+) -> None:
+    grown = grow(region, TWO, GLOBE)
+
+    assert (grown is not None) == is_grown
+    if grown is not None:
+        globe = Installation({"globe": Feed("globe", "globe", "id", GLOBE, "ts", lonlat=True)})
+        definition = {"kind": "border", "feed": "globe", "region": region, "exit_region": grown}
+        check_definition("q", json.dumps(definition).encode(), globe)
