@@ -35,12 +35,13 @@ def readings_wait(plan: Plan, topics: Topics, folder: Path | None) -> bool:
     """
     if folder is None:
         return False
-    reached = last_position(folder).offsets
-    ends = topics.end_offsets([feed.topic for feed in plan.feeds.values()])
+    by_feed = (feed.offsets_by_topic(plan.start_offsets[name]) for name, feed in plan.feeds.items())
+    begins = {topic: partitions for by_topic in by_feed for topic, partitions in by_topic.items()}
+    reached = {**begins, **last_position(folder).offsets}
     return any(
-        end > reached.get(feed.topic, plan.start_offsets[name]).get(partition, 0)
-        for name, feed in plan.feeds.items()
-        for partition, end in ends[feed.topic].items()
+        end > reached[topic].get(partition, 0)
+        for topic, ends in topics.end_offsets(begins).items()
+        for partition, end in ends.items()
     )
 
 
