@@ -1,7 +1,7 @@
 """A schema registry in this process: the part of its REST interface that the service uses, with basic authentication.
 
-No registry comes as a package that a test could start: Karapace is not on PyPI, and Confluent's is not on Maven
-Central. So this one answers as their documents say, with their codes, and a real registry has not been tried.
+Karapace is not on PyPI, and nobody has looked whether Apicurio's can be started from Maven Central. So this one answers
+as Confluent's documents say, with their codes, and a real registry has not been tried.
 """
 
 import json

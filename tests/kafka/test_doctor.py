@@ -93,7 +93,7 @@ def test_a_checkpoint_without_a_batch_has_no_offsets(world: World) -> None:
 def test_all_is_well_if_kafka_has_what_comes_next(world: World) -> None:
     world.send(5)
     world.has_read(5)
-    assert world.found("offsets") == [(Level.OK, "Kafka has all that comes after the last batch (1 feeds)")]
+    assert world.found("offsets") == [(Level.OK, "Kafka has all that comes after the last batch (1 topics)")]
     world.send(5)
     delete_before(world.servers, world.feed, 0, 5)
     assert [level for level, _ in world.found("offsets")] == [Level.OK]
@@ -164,7 +164,7 @@ def test_a_record_from_the_future_shows_a_wrong_clock(world: World) -> None:
     now = time.time_ns() // 1_000_000
     world.send_at(now)
     ((level, text),) = world.found("clocks")
-    assert (level, text) == (Level.OK, "no record is ahead of the clock of this machine (1 feeds)")
+    assert (level, text) == (Level.OK, "no record is ahead of the clock of this machine (1 topics)")
 
     world.send_at(now + 1_800_000)  # the broker takes an hour at most
     world.send_at(now)

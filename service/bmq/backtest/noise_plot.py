@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bmq.backtest.noise import QueryNoise
+from bmq.backtest.noise_counts import QueryNoise
 from bmq.backtest.variants import NoiseOption, Variant
 from bmq.errors import ServiceError, SetupError
 

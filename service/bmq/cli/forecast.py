@@ -36,7 +36,7 @@ from bmq.cli.terminal import plain, show_line
 from bmq.wire.durations import read_positive_duration
 
 if TYPE_CHECKING:
-    from bmq.backtest.noise import QueryNoise
+    from bmq.backtest.noise_counts import QueryNoise
     from bmq.backtest.variants import Variant
 
 STAY_FOR, COOLDOWN, EXIT_MARGIN = ("10s", "1m", "5m"), ("1m", "10m", "1h"), ("2%", "5%", "10%")
@@ -89,7 +89,7 @@ def forecast(
     )
     returns_within_ms = _read_returns_within(returns_within)
 
-    from bmq.backtest.noise import NoiseCounts, StreamsSeen
+    from bmq.backtest.noise_counts import NoiseCounts, StreamsSeen
     from bmq.backtest.noise_plot import check_plot, plot_forecast
     from bmq.backtest.variants import put_variants
 

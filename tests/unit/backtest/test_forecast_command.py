@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
 import bmq
-from bmq.backtest.noise import QueryNoise
+from bmq.backtest.noise_counts import QueryNoise
 from bmq.backtest.noise_plot import share_left
 from bmq.cli import app
 from tests.examples import times
