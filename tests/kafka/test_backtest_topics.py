@@ -205,3 +205,37 @@ def test_the_messages_have_the_form_of_the_configuration(place: Place) -> None:
     messages = [json.loads(record.value) for record in read_all(place.servers, place.events)]
     assert {message["source"] for message in messages} == {"/here"}
     assert any("entered" in message["data"] or "left" in message["data"] for message in messages)
+
+
+def test_a_topic_is_decoded_as_the_service_decodes_it(place: Place) -> None:
+    """Lists of readings, constants and the name of the topic belong to the feed and not to the format of a record."""
+    text = Path("bmq.toml").read_text().partition("[feeds.line]")[0]
+    Path("bmq.toml").write_text(
+        f'{text}[feeds.line]\ntopics = ["{place.topic}-other", "{place.topic}"]\nstream_id = "id"\n'
+        'event_time = "points.ts"\ndimensions = ["points.x"]\nreadings = "points"\n'
+        'constants = { fleet = "north" }\ntopic_attribute = "from"\n'
+    )
+    query = {"kind": "border", "feed": "line", "region": {"box": {"points.x": [0, 10]}}}
+    where = {
+        "all": {"fleet": "north", "from": place.topic},
+        "south": {"fleet": "south"},
+        "other": {"from": "elsewhere"},
+    }
+    queries = {query_id: {**query, "where": one} for query_id, one in where.items()}
+    Path("queries.json").write_text(json.dumps(queries))
+    points = [{"x": x, "ts": RECORD_TIME + i * 1000} for i, x in enumerate([5, 50, 5])]
+    place.send([(0, RECORD_TIME, b"", json.dumps({"id": "a", "points": points}).encode())])
+
+    result = place.run("backtest", "--out-topic", place.events)
+    refused = place.run("backtest", "--out-topic", f"{place.topic}-other")
+
+    assert result.exit_code == 0, result.output
+    assert "3 readings in" in result.stdout
+    events = [json.loads(record.value) for record in read_all(place.servers, place.events)]
+    assert [(event["sign"], event["query_id"], event["stream_id"]) for event in events] == [
+        ("+", "all", "a"),
+        ("-", "all", "a"),
+        ("+", "all", "a"),
+    ]
+    assert refused.exit_code == 1
+    assert "which the service or this run uses for something else" in refused.stderr

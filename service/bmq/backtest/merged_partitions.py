@@ -20,7 +20,8 @@ from bmq.errors import SetupError
 from bmq.kafka_io.range_reader import Gap, RecordBlock
 from bmq.records import Feed, Int64s, Readings
 from bmq.records.column_records import concat, take
-from bmq.wire.readings import Decoder
+from bmq.wire.registry_records import SchemaSource
+from bmq.wire.topic_records import TopicDecoder
 
 
 def merge(partitions: Sequence["PartitionReadings"], batch_rows: int) -> Iterator[Piece]:
@@ -64,13 +65,22 @@ class PartitionReadings:
     number : of the partition.
     first, end : the first offset, and the one behind the last.
     blocks : the records of these offsets.
+    schemas : see `TopicDecoder`.
     """
 
-    def __init__(self, feed: Feed, number: int, first: int, end: int, blocks: Iterator[RecordBlock | Gap]) -> None:
+    def __init__(
+        self,
+        feed: Feed,
+        number: int,
+        first: int,
+        end: int,
+        blocks: Iterator[RecordBlock | Gap],
+        schemas: SchemaSource | None = None,
+    ) -> None:
         self.number = number
         self._first, self._position, self._end = first, first, end
         self._feed = feed
-        self._decoder = Decoder(feed)
+        self._decoder = TopicDecoder(feed, feed.topic, schemas)
         self._blocks = blocks
         self._readings: Readings | None = None
         self._newest: Int64s = np.zeros(0, dtype=np.int64)

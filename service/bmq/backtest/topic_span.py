@@ -8,6 +8,7 @@ from bmq.kafka_io.connect import Options
 from bmq.kafka_io.librdkafka import connection
 from bmq.kafka_io.range_reader import read_range
 from bmq.records import Feed
+from bmq.wire.registry_records import SchemaSource
 
 # What the client reads ahead of all partitions together, KiB. With more partitions, each has less of it.
 QUEUES_KIB = 262_144
@@ -25,16 +26,23 @@ class TopicSpan:
     options : of a librdkafka client, with `bootstrap.servers`.
     feed : its topic is the one to read.
     offsets : partition -> first offset and the one behind the last.
+    schemas : see `TopicDecoder`.
     batch_rows : about how many readings make a piece.
     """
 
     def __init__(
-        self, options: Options, feed: Feed, offsets: Mapping[int, tuple[int, int]], batch_rows: int = BATCH_ROWS
+        self,
+        options: Options,
+        feed: Feed,
+        offsets: Mapping[int, tuple[int, int]],
+        schemas: SchemaSource | None,
+        batch_rows: int = BATCH_ROWS,
     ) -> None:
         room = min(max(QUEUES_KIB // max(1, len(offsets)), LEAST_QUEUE_KIB), LARGEST_QUEUE_KIB)
         self._options = {"queued.max.messages.kbytes": str(room)} | dict(options)
         self._feed = feed
         self._offsets = offsets
+        self._schemas = schemas
         self._batch_rows = batch_rows
 
     @property
@@ -52,7 +60,9 @@ class TopicSpan:
         """
         client, topic = connection(tuple(sorted(self._options.items()))), self._feed.topic
         partitions = [
-            PartitionReadings(self._feed, number, first, end, read_range(client, topic, number, first, end))
+            PartitionReadings(
+                self._feed, number, first, end, read_range(client, topic, number, first, end), self._schemas
+            )
             for number, (first, end) in sorted(self._offsets.items())
         ]
         yield from read_ahead(merge(partitions, self._batch_rows))

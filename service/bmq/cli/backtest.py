@@ -115,7 +115,8 @@ def _sinks(
 
         assert target.config is not None  # find_history refuses it
         topics = target.topics
-        of_feeds = {feed.topic for feed in (*target.config.feed_records().values(), *feeds.values())}
+        all_feeds = (*target.config.feed_records().values(), *feeds.values())
+        of_feeds = {topic for feed in all_feeds for topic in feed.topics}
         used = {topics.events, *topics.reserved(), *of_feeds}
         form = MessageForm(topics.key, topics.layout, topics.envelope())
         try:

@@ -167,13 +167,15 @@ def _find_files(options: HistoryOptions, feed: Feed) -> tuple[Feed, "Source", Se
 def _find_span(target: Target, options: HistoryOptions, feed: Feed) -> tuple[Feed, "Source", Sequence[Path]]:
     from bmq.backtest.span_ends import find_offsets, read_span_end
     from bmq.backtest.topic_span import TopicSpan
+    from bmq.kafka_io.schema_registry import configured_registry, schemas_of
     from bmq.kafka_io.topics import Topics
 
     assert options.topic is not None
     begin, end = read_span_end("--from", options.begin), read_span_end("--to", options.end)
     offsets = find_offsets(Topics(target.options()), options.topic, begin, end)
-    feed = replace(feed, topic=options.topic, join=False)
-    return feed, TopicSpan(target.options(), feed, offsets), ()
+    feed = replace(feed, topic=options.topic, more_topics=(), join=False)
+    schemas = schemas_of(configured_registry(_config_of(target)))
+    return feed, TopicSpan(target.options(), feed, offsets, schemas), ()
 
 
 def _config_of(target: Target) -> Config:

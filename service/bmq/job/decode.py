@@ -19,15 +19,13 @@ from bmq.job.frame_rows import DATA_LOSS, FrameRow, Kind, frame_rows
 from bmq.job.garbage import paused_collector
 from bmq.job.plan import Plan
 from bmq.kafka_io.range_reader import RecordBlock
-from bmq.kafka_io.schema_registry import registry_at
+from bmq.kafka_io.schema_registry import schemas_of
 from bmq.records import NEVER, Feed, Readings
-from bmq.wire.attributes import attribute_text, with_constants
 from bmq.wire.control import parse_command
 from bmq.wire.frames import pack_commands, pack_dead_letters, pack_readings
 from bmq.wire.marks import parse_mark
-from bmq.wire.reading_lists import ListDecoder
-from bmq.wire.readings import Decoded, Decoder
-from bmq.wire.registry_records import RegistryDecoder
+from bmq.wire.readings import Decoded
+from bmq.wire.topic_records import TopicDecoder
 
 _log = logging.getLogger(__name__)
 
@@ -95,10 +93,7 @@ class FeedDecoder:
         self._plan = plan
         self._feed = feed
         self._topic = topic
-        self._decoder = _decoder_of(plan, feed.of_records())
-        self._constants = [text for _, text in feed.constants]
-        if feed.topic_attribute is not None:
-            self._constants.append(attribute_text(topic))
+        self._decoder = TopicDecoder(feed, topic, schemas_of(plan.registry))
 
     def decode(self, block: RecordBlock) -> Iterator[pa.RecordBatch]:
         """Return the rows of the partition's next block of records, as one batch."""
@@ -106,7 +101,7 @@ class FeedDecoder:
         partition = feed.partition_of(block.topic, block.partition)
         first, after = int(block.offsets[0]), int(block.offsets[-1]) + 1
         decoded = self._decoder.decode(block.keys, block.values, block.times)
-        readings = with_constants(decoded.readings, self._constants)
+        readings = decoded.readings
         if feed.max_lateness_ms:
             readings = with_partition(readings, partition)
         times = readings.event_times
@@ -148,15 +143,6 @@ class FeedDecoder:
     def _any_shard(self, partition: int) -> int:
         """Return the shard that gets the dead letters of a partition: they belong to no shard."""
         return self._plan.shard_keys[partition % self._plan.n_shards]
-
-
-def _decoder_of(plan: Plan, feed: Feed) -> Decoder | ListDecoder | RegistryDecoder:
-    if feed.readings is not None:
-        return ListDecoder(feed)
-    if not feed.registry:
-        return Decoder(feed)
-    assert plan.registry is not None  # the configuration checks this
-    return RegistryDecoder(feed, registry_at(plan.registry).schema)
 
 
 def with_partition(readings: Readings, partition: int) -> Readings:

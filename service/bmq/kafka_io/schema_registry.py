@@ -11,6 +11,7 @@ import logging
 import ssl
 import time
 from base64 import b64encode
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from http import HTTPStatus
@@ -63,6 +64,11 @@ def configured_registry(config: Config) -> RegistryAddress | None:
 def registry_at(address: RegistryAddress) -> "SchemaRegistry":
     """Return the registry of this process at an address."""
     return SchemaRegistry(address)
+
+
+def schemas_of(address: RegistryAddress | None) -> Callable[[int], str] | None:
+    """Return what knows the schemas at an address, or None without one; see `SchemaRegistry.schema`."""
+    return None if address is None else registry_at(address).schema
 
 
 class SchemaRegistry:
