@@ -18,6 +18,7 @@ from bmq.wire.feed_fields import scanned_fields
 from bmq.wire.readings import BadRecord, Decoded, Decoder
 from bmq.wire.readings_exact import ExactDecoder
 from bmq.wire.readings_fast import BinaryColumn, FastDecoder
+from tests.decoded_readings import shown
 
 LIMIT = 400  # small, so that records meet it
 RECORD_TIME = 1_700_000_000_000
@@ -170,20 +171,6 @@ def decode(feed: Feed, records: list[bytes]) -> Decoded:
     keys = pa.array([b"key"] * len(records), pa.binary())
     times = np.full(len(records), RECORD_TIME)
     return Decoder(feed, LIMIT).decode(keys, pa.array(records, pa.binary()), times)
-
-
-def shown(decoded: Decoded) -> list[tuple[object, ...]]:
-    readings = decoded.readings
-    return [
-        (
-            int(row),
-            readings.ids.text(i),
-            int(readings.event_times[i]),
-            repr(readings.values[:, i].tolist()),
-            None if readings.attributes is None else readings.attributes.texts[readings.attributes.codes[i]],
-        )
-        for i, row in enumerate(decoded.rows)
-    ]
 
 
 @given(batch=batches())

@@ -13,6 +13,7 @@ from bmq.errors import DeadLetterCode
 from bmq.records import Feed
 from bmq.wire.readings import Decoded, Decoder
 from bmq.wire.readings_fast import BinaryColumn, FastDecoder
+from tests.decoded_readings import shown
 
 FEED = Feed("f", "f", "a.id", ("x", "a.x", "a.b.x"), "a.b.ts", attributes=("a.kind", "a.b"))
 FIELDS = ("a.id", "x", "a.x", "a.b.x", "a.b.ts", "a.kind", "a.b")
@@ -42,21 +43,6 @@ def flat(document: dict[str, Any]) -> dict[str, Any]:
 def decode(documents: list[dict[str, Any]]) -> Decoded:
     records = pa.array([json.dumps(document).encode() for document in documents], pa.binary())
     return Decoder(FEED).decode(None, records, np.full(len(documents), 1_700_000_000_000))
-
-
-def shown(decoded: Decoded) -> list[tuple[object, ...]]:
-    readings = decoded.readings
-    assert readings.attributes is not None
-    return [
-        (
-            int(row),
-            readings.ids.text(i),
-            int(readings.event_times[i]),
-            readings.values[:, i].tolist(),
-            readings.attributes.texts[readings.attributes.codes[i]],
-        )
-        for i, row in enumerate(decoded.rows)
-    ]
 
 
 @given(batch=st.lists(good | documents, min_size=1, max_size=6))

@@ -17,6 +17,7 @@ from bmq.errors import DeadLetterCode
 from bmq.records import Feed, Format
 from bmq.wire.protobuf_records import protobuf_schema
 from bmq.wire.readings import Decoded, Decoder
+from tests.decoded_readings import shown
 from tests.fleet_messages import DESCRIPTORS, reading_class
 
 RECORD_TIME = 1_700_000_000_000
@@ -31,21 +32,6 @@ FEED = Feed(
 
 def decode(feed: Feed, records: list[bytes]) -> Decoded:
     return Decoder(feed).decode(None, pa.array(records, pa.binary()), np.full(len(records), RECORD_TIME))
-
-
-def shown(decoded: Decoded) -> list[tuple[object, ...]]:
-    readings = decoded.readings
-    assert readings.attributes is not None
-    return [
-        (
-            int(row),
-            readings.ids.text(i),
-            int(readings.event_times[i]),
-            repr(readings.values[:, i].tolist()),
-            readings.attributes.texts[readings.attributes.codes[i]],
-        )
-        for i, row in enumerate(decoded.rows)
-    ]
 
 
 fields = st.fixed_dictionaries(

@@ -17,6 +17,7 @@ from bmq.wire import list_items, reading_lists
 from bmq.wire.list_items import ExactListDecoder
 from bmq.wire.reading_lists import ListDecoder
 from bmq.wire.readings import BadRecord, Decoder
+from tests.decoded_readings import shown
 
 RECORD_TIME = 1_700_000_000_000
 LIMIT = 500  # small, so that records meet it
@@ -98,20 +99,6 @@ def decode(decoder: Any, keys: list[bytes | None], records: list[bytes | None]) 
     return decoder.decode(
         pa.array(keys, pa.binary()), pa.array(records, pa.binary()), np.full(len(records), RECORD_TIME)
     )
-
-
-def shown(decoded: Any) -> list[tuple[object, ...]]:
-    readings = decoded.readings
-    return [
-        (
-            int(row),
-            readings.ids.text(i),
-            int(readings.event_times[i]),
-            repr(readings.values[:, i].tolist()),
-            None if readings.attributes is None else readings.attributes.texts[readings.attributes.codes[i]],
-        )
-        for i, row in enumerate(decoded.rows)
-    ]
 
 
 @pytest.mark.parametrize("name", FEEDS)

@@ -63,9 +63,10 @@ def read_margin(text: str) -> Margin:
 def grow(region: dict[str, Any], margin: Margin, lonlat: Sequence[str] = ()) -> dict[str, Any] | None:
     """Return a region of a valid definition with its borders moved out; None: it cannot be grown.
 
-    A share of an unbounded box is none. On a feed of longitudes and latitudes, neither a box that would touch a pole,
-    nor one that would touch the antimeridian newly or close around the earth, nor a polygon that touches one of these
-    can be grown. A polygon becomes GeoJSON, because a buffer may have holes.
+    An unbounded box has no width, so a share of it cannot be computed. On a feed of longitudes and latitudes, three
+    more cannot be grown: a box that would reach a pole, a box that would reach the antimeridian or close around the
+    earth, and a polygon that touches the antimeridian or a pole. A box that lies over the antimeridian already can. A
+    polygon becomes GeoJSON, because a buffer may have holes.
 
     Parameters
     ----------

@@ -67,8 +67,8 @@ def put_variants(
 ) -> tuple[dict[str, bytes], Installation]:
     """Return the definitions of all queries and of the variants that they can have, and the installation for the run.
 
-    A query of another kind than `border` has no variants. A query with `passes` has none, because variants would count
-    against `limits.passes` with the query. A border query does not have those that the service would reject.
+    Only border queries have variants, and only those without `passes`: passes of variants would count against
+    `limits.passes` together with those of the query. A query does not have the variants that the service would reject.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ READING = message(
 
 DEAD_LETTER = message(
     "A record that is not a reading",
-    "The key of the record, unchanged; null if it had none, or if it is too long.",
+    "The key of the record, unchanged; null if the record has no key, or if the key is too long.",
     payload={},
     headers=_headers(DEAD_LETTER_HEADERS),
     description="The value of the record, unchanged; null if it is too long.",

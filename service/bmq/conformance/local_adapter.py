@@ -80,7 +80,7 @@ class LocalAdapter:
         readings = decoded.readings
         columns: dict[str, Any] = {
             "id": text_column(readings.ids.starts, readings.ids.bytes),
-            # As timestamps: the monitor refuses a number that is probably of another unit, and a text is none.
+            # As timestamps: the monitor refuses a number that is probably of another unit.
             "ts": pa.array(readings.event_times, pa.timestamp("ms", "UTC")),
             ATTRIBUTE: [_attribute(values[row]) for row in decoded.rows.tolist()],
         }
@@ -96,7 +96,7 @@ class LocalAdapter:
 
     def restart(self, how: str) -> None:
         """Not reached: the adapter cannot express restarts."""
-        raise NotImplementedError
+        raise AssertionError(f"a scenario with a restart ({how}) was played")
 
     def stop(self) -> None:
         """Forget the monitor."""

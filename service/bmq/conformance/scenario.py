@@ -97,7 +97,7 @@ class Scenario:
 
 
 def load(path: Path, letter: str = "s") -> list[Scenario]:
-    """Return the scenarios of a file, one JSON object a line; a line that is none comes back as broken.
+    """Return the scenarios of a file, one JSON object a line. Another line comes back as a broken one.
 
     ``letter`` begins the names of all of them; files that are played together need letters of their own.
     """

@@ -11,14 +11,8 @@ import bmq.job.source.range_task
 import bmq.job.stateful  # noqa: F401
 from bmq.job.homes import serve_home
 from bmq.job.nursery import fork_nursery
-from bmq.job.warmup import load_for_forks
 from bmq.kafka_io import writer_process
 from bmq.owned_process import own_workers
-
-
-def load() -> None:
-    """Load what the workers need: this module's imports, and the kernels."""
-    load_for_forks()
 
 
 def serve() -> None:

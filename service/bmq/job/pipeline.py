@@ -27,7 +27,7 @@ OBSERVATION = "bmq"  # the name of the observed metrics that carry the counters 
 
 def start_pipeline(spark: SparkSession, config: Config, origin: Origin, plan: Plan) -> StreamingQuery:
     """Start the streaming query on its checkpoint and return it."""
-    frames = _control_frames(spark, config, origin, plan).union(_reading_frames(spark, config, origin, plan))
+    frames = _control_frames(spark, config, origin, plan).union(_reading_frames(spark, config, plan))
     return start_query(frames, plan, config.job.checkpoint, config.job.trigger)
 
 
@@ -65,10 +65,10 @@ def _control_frames(spark: SparkSession, config: Config, origin: Origin, plan: P
     return _frames(spark, "bmq_control", settings)
 
 
-def _reading_frames(spark: SparkSession, config: Config, origin: Origin, plan: Plan) -> DataFrame:
+def _reading_frames(spark: SparkSession, config: Config, plan: Plan) -> DataFrame:
     settings = SourceSettings(
         plan,
-        _by_topic(plan, origin.start_offsets),
+        plan.starts_by_topic(),
         config.job.max_readings_per_batch,
         _tasks_at_once(spark, plan),
         config.job.on_data_loss,
@@ -88,8 +88,3 @@ def _tasks_at_once(spark: SparkSession, plan: Plan) -> int:
 def _frames(spark: SparkSession, name: str, settings: SourceSettings) -> DataFrame:
     spark.dataSource.register(topic_source(name, settings))
     return spark.readStream.format(name).load()
-
-
-def _by_topic(plan: Plan, offsets: dict[str, dict[int, int]]) -> dict[str, dict[int, int]]:
-    by_feed = (plan.feeds[feed].offsets_by_topic(partitions) for feed, partitions in offsets.items())
-    return {topic: partitions for by_topic in by_feed for topic, partitions in by_topic.items()}

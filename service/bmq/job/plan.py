@@ -68,3 +68,8 @@ class Plan:
     def feed_by_topic(self) -> dict[str, Feed]:
         """Return topic -> Feed."""
         return {topic: feed for feed in self.feeds.values() for topic in feed.topics}
+
+    def starts_by_topic(self) -> dict[str, dict[int, int]]:
+        """Return topic -> partition -> offset of the first reading."""
+        by_feed = (self.feeds[feed].offsets_by_topic(offsets) for feed, offsets in self.start_offsets.items())
+        return {topic: offsets for by_topic in by_feed for topic, offsets in by_topic.items()}

@@ -94,9 +94,10 @@ def main(address: str, owner: int, lock: int) -> None:
     door = Door(address, owner)
     os.close(lock)
     # Not at the top: whoever stands in for the daemon needs none of it, and this process must listen soon.
-    from bmq.job.forking import load, serve
+    from bmq.job.forking import serve
+    from bmq.job.warmup import load_for_forks
 
-    load()
+    load_for_forks()
     for connection in door.visits():
         with suppress(ChildProcessError):
             os.waitpid(-1, os.WNOHANG)

@@ -35,12 +35,11 @@ def readings_wait(plan: Plan, topics: Topics, folder: Path | None) -> bool:
     """
     if folder is None:
         return False
-    by_feed = (feed.offsets_by_topic(plan.start_offsets[name]) for name, feed in plan.feeds.items())
-    begins = {topic: partitions for by_topic in by_feed for topic, partitions in by_topic.items()}
-    reached = {**begins, **last_position(folder).offsets}
+    starts = plan.starts_by_topic()
+    reached = {**starts, **last_position(folder).offsets}
     return any(
         end > reached[topic].get(partition, 0)
-        for topic, ends in topics.end_offsets(begins).items()
+        for topic, ends in topics.end_offsets(starts).items()
         for partition, end in ends.items()
     )
 

@@ -45,15 +45,13 @@ def spark_home() -> Path:
 @contextmanager
 def spark_home_set() -> Iterator[None]:
     """Set SPARK_HOME for the processes that the block starts."""
-    before = os.environ.get(_VARIABLE)
+    is_users = _VARIABLE in os.environ
     os.environ[_VARIABLE] = str(spark_home())
     try:
         yield
     finally:
-        if before is None:
+        if not is_users:
             del os.environ[_VARIABLE]
-        else:
-            os.environ[_VARIABLE] = before
 
 
 def _link(link: Path, target: Path) -> None:

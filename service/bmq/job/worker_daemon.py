@@ -9,7 +9,8 @@ from bmq.job.preloaded import stand_in
 if __name__ == "__main__":
     stand_in()
     # Not at the top: it takes two seconds, and whoever stands in needs none of it.
-    from bmq.job.forking import load, serve
+    from bmq.job.forking import serve
+    from bmq.job.warmup import load_for_forks
 
-    load()
+    load_for_forks()
     serve()

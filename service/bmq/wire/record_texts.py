@@ -5,9 +5,9 @@ import codecs
 from bmq.errors import DeadLetterCode
 from bmq.wire.fault_texts import refuse
 
-# Magic byte and schema id, big-endian: what a serializer writes that keeps its schemas in a registry.
-_REGISTRY_MAGIC = b"\x00"
-_REGISTRY_BYTES = 5
+# The header that a serializer writes if it keeps its schemas in a registry: a magic byte and the schema id, big-endian.
+REGISTRY_MAGIC = 0
+REGISTRY_BYTES = 5
 
 
 def text_of_record(value: bytes) -> str:
@@ -37,7 +37,7 @@ def read_text(value: bytes) -> str:
     if not text.strip():
         raise ValueError("it is empty")
     if _is_behind_registry(text):
-        schema_id = int.from_bytes(text[1:_REGISTRY_BYTES], "big")
+        schema_id = int.from_bytes(text[1:REGISTRY_BYTES], "big")
         raise ValueError(
             f"it is JSON behind the five bytes of a schema registry (0x00 and the schema id {schema_id}); have the "
             "producer serialize plain JSON"
@@ -49,4 +49,4 @@ def read_text(value: bytes) -> str:
 
 
 def _is_behind_registry(value: bytes) -> bool:
-    return value.startswith(_REGISTRY_MAGIC) and value[_REGISTRY_BYTES:].lstrip().startswith((b"{", b"["))
+    return value[0] == REGISTRY_MAGIC and value[REGISTRY_BYTES:].lstrip().startswith((b"{", b"["))

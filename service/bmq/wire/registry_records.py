@@ -22,9 +22,8 @@ from bmq.wire.fault_texts import refuse
 from bmq.wire.readings import MAX_RECORD_BYTES, BadRecord, Decoded, Decoder
 from bmq.wire.readings_exact import ExactDecoder, ExactReading
 from bmq.wire.readings_fast import BinaryColumn
+from bmq.wire.record_texts import REGISTRY_BYTES, REGISTRY_MAGIC
 
-_MAGIC = 0
-_HEADER_BYTES = 5
 _ID_WEIGHTS = np.array([1 << 24, 1 << 16, 1 << 8, 1], dtype=np.int64)
 _NO_HEADER = (
     "the record does not begin with the header of a schema registry, a byte 0 and four bytes of the schema id: send it "
@@ -78,10 +77,10 @@ class ExactRegistryDecoder:
 
     def decode(self, key: bytes | None, value: bytes | None, record_time: int) -> ExactReading:
         """Return the reading in one record. Raises ReadingError if it is not a reading."""
-        if value is None or len(value) < _HEADER_BYTES or value[0] != _MAGIC:
+        if value is None or len(value) < REGISTRY_BYTES or value[0] != REGISTRY_MAGIC:
             refuse(DeadLetterCode.NOT_JSON, _NO_HEADER)
-        feed = feed_of_schema(self._feed, int.from_bytes(value[1:_HEADER_BYTES], "big"), self._source)
-        return ExactDecoder(feed, self._max_record_bytes).decode(key, value[_HEADER_BYTES:], record_time)
+        feed = feed_of_schema(self._feed, int.from_bytes(value[1:REGISTRY_BYTES], "big"), self._source)
+        return ExactDecoder(feed, self._max_record_bytes).decode(key, value[REGISTRY_BYTES:], record_time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +111,12 @@ class RegistryDecoder:
         """Return the readings and the bad records of a batch; the parameters are those of `Decoder.decode`."""
         column = BinaryColumn.of(values)
         begins, ends = column.starts[:-1], column.starts[1:]
-        has_header = ends - begins >= _HEADER_BYTES
+        has_header = ends - begins >= REGISTRY_BYTES
         if column.is_null is not None:
             has_header &= ~column.is_null
-        has_header[has_header] = column.bytes[begins[has_header]] == _MAGIC
+        has_header[has_header] = column.bytes[begins[has_header]] == REGISTRY_MAGIC
         with_header = np.flatnonzero(has_header)
-        id_bytes = column.bytes[begins[with_header][:, None] + np.arange(1, _HEADER_BYTES)]
+        id_bytes = column.bytes[begins[with_header][:, None] + np.arange(1, REGISTRY_BYTES)]
         schema_ids = id_bytes.astype(np.int64) @ _ID_WEIGHTS
 
         bad = [BadRecord(row, DeadLetterCode.NOT_JSON, _NO_HEADER) for row in np.flatnonzero(~has_header).tolist()]
@@ -129,7 +128,7 @@ class RegistryDecoder:
             except ReadingError as fault:
                 bad += [BadRecord(row, fault.code, str(fault)) for row in rows.tolist()]
                 continue
-            starts, data = gather_texts(rows, begins + _HEADER_BYTES, ends, column.bytes)
+            starts, data = gather_texts(rows, begins + REGISTRY_BYTES, ends, column.bytes)
             records = pa.Array.from_buffers(
                 pa.large_binary(), rows.size, [None, pa.py_buffer(starts), pa.py_buffer(data)]
             )
