@@ -29,12 +29,18 @@ def with_paths(document: Mapping[str, object], fields: Sequence[str]) -> Mapping
     found = dict(document)
     for path in fields:
         if _DOT in path and path not in document:
-            value: object = document
-            for name in path.split(_DOT):
-                value = value.get(name) if isinstance(value, Mapping) else None
+            value = value_at(document, path.split(_DOT))
             if value is not None:
                 found[path] = value
     return found
+
+
+def value_at(document: Mapping[str, object], names: Sequence[str]) -> object:
+    """Return the value to which names lead, each a member of the object before it; None: they lead nowhere."""
+    value: object = document
+    for name in names:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
 
 
 def encoded_names(names: Sequence[str]) -> tuple[Int64s, Bytes]:

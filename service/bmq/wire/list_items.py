@@ -14,6 +14,7 @@ from bmq.errors import DeadLetterCode, ReadingError
 from bmq.records import Feed
 from bmq.wire.event_times import refuse_missing
 from bmq.wire.fault_texts import refuse, shown
+from bmq.wire.json_paths import value_at
 from bmq.wire.numeral import Numeral
 from bmq.wire.readings_exact import ExactDecoder, ExactReading
 
@@ -57,9 +58,7 @@ class ExactListDecoder:
         """
         document = self._decoder.fields(value)
         names = [self._path] if self._path in document else self._path.split(_DOT)
-        found: object = document
-        for name in names:
-            found = found.get(name) if isinstance(found, Mapping) else None
+        found = value_at(document, names)
         if found is None:
             refuse_missing(self._path, "the feed reads its readings from this list")
         if not isinstance(found, list):
